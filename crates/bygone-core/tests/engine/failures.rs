@@ -1,0 +1,101 @@
+//! What the loop does about a page that fails.
+
+use bygone_core::{Budget, CAREFUL_ITEMS_MAX, Care, ErrorKind, Outcome};
+
+use crate::scripted::{Scripted, Step};
+
+#[tokio::test]
+async fn a_passing_fault_is_tried_once_more_as_it_was() {
+    let target = Scripted::new([Step::Fails(ErrorKind::Transient), Step::Ends(5)]);
+    let report = target.run(Budget::default()).await;
+    assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 5));
+    let asked = target.asked();
+    assert_eq!(asked[0], asked[1], "the same page again");
+}
+
+#[tokio::test]
+async fn a_fault_that_does_not_pass_is_halved_down_to_the_item() {
+    let target = Scripted::new(std::iter::repeat_n(Step::Fails(ErrorKind::Item), 5));
+    let report = target.run(Budget { page_items_max: 8, ..Budget::default() }).await;
+    let expected = [
+        (8, Care::Swift),
+        (4, Care::Careful),
+        (2, Care::Careful),
+        (1, Care::Careful),
+        // One more failure at a single item: it is the one.
+        (1, Care::KeepBack),
+    ];
+    assert_eq!(target.asked(), expected);
+    assert_eq!(report.outcome, Outcome::Failed, "an item that cannot even be passed by ends the policy");
+}
+
+#[tokio::test]
+async fn behind_a_conflict_pages_grow_again_from_one() {
+    let failing = std::iter::repeat_n(Step::Fails(ErrorKind::Item), 4);
+    let going_on = std::iter::repeat_n(Step::RemovesAll, 6);
+    let target = Scripted::new(failing.chain([Step::Removes(0)]).chain(going_on).chain([Step::Ends(0)]));
+    let report = target.run(Budget { page_items_max: 8, ..Budget::default() }).await;
+    assert_eq!((report.outcome, report.tally.kept_back.conflict), (Outcome::Complete, 1), "{report:?}");
+    let asked = target.asked();
+    assert_eq!(asked[4], (1, Care::KeepBack));
+    let behind: Vec<_> = asked[5..10].to_vec();
+    let expected = [(1, Care::Careful), (2, Care::Careful), (4, Care::Careful), (8, Care::Careful), (8, Care::Swift)];
+    assert_eq!(behind, expected, "back to the pace it had");
+}
+
+#[tokio::test]
+async fn held_items_are_passed_carefully_and_then_it_is_swift_again() {
+    let target = Scripted::new([Step::Fails(ErrorKind::Contended), Step::Removes(3), Step::Ends(2)]);
+    let report = target.run(Budget { page_items_max: 50, ..Budget::default() }).await;
+    assert_eq!(report.outcome, Outcome::Complete);
+    assert_eq!(target.asked(), [(50, Care::Swift), (50, Care::Careful), (50, Care::Swift)]);
+}
+
+#[tokio::test]
+async fn careful_pages_stay_small_whatever_the_pace() {
+    let growing = std::iter::repeat_n(Step::RemovesAll, 12);
+    let mut target = Scripted::new(growing.chain([Step::Fails(ErrorKind::TooSlow), Step::Ends(0)]));
+    target.page_time = std::time::Duration::from_micros(10);
+    target.run(Budget::default()).await;
+    let asked = target.asked();
+    assert!(asked[12].0 > 10 * CAREFUL_ITEMS_MAX, "the pace had grown: {asked:?}");
+    assert_eq!(asked[13], (CAREFUL_ITEMS_MAX / 2, Care::Careful));
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_tried_once_more_and_then_given_up() {
+    let target = Scripted::new([Step::Removes(3), Step::Fails(ErrorKind::Lost), Step::Ends(2)]);
+    assert_eq!(target.run(Budget::default()).await.outcome, Outcome::Complete);
+
+    let lost = Step::Fails(ErrorKind::Lost);
+    let target = Scripted::new([Step::Removes(3), lost.clone(), lost]);
+    let report = target.run(Budget::default()).await;
+    assert_eq!((report.outcome, report.error_kind), (Outcome::Failed, Some(ErrorKind::Unreachable)));
+    assert_eq!(report.tally.removed, 3, "what was committed is told");
+    assert_eq!(report.lag_seconds, 77, "and so is what is left");
+}
+
+#[tokio::test]
+async fn a_cursor_that_stands_still_ends_the_policy() {
+    let target = Scripted::new([Step::StandsStill, Step::StandsStill, Step::StandsStill]);
+    let report = target.run(Budget::default()).await;
+    assert_eq!(report.outcome, Outcome::Failed);
+    assert_eq!(target.asked().len(), 2, "not for ever");
+}
+
+#[tokio::test]
+async fn what_is_not_settled_is_not_claimed() {
+    let mut target = Scripted::new([Step::Ends(4)]);
+    target.settles = Err(ErrorKind::Failed);
+    let report = target.run(Budget::default()).await;
+    assert_eq!(report.outcome, Outcome::Failed);
+    assert_eq!(report.error.as_deref(), Some("not settled"));
+}
+
+#[tokio::test]
+async fn what_is_refused_later_than_the_first_page_is_a_failure() {
+    let target = Scripted::new([Step::Fails(ErrorKind::Denied)]);
+    assert_eq!(target.run(Budget::default()).await.outcome, Outcome::Refused);
+    let target = Scripted::new([Step::Removes(1), Step::Fails(ErrorKind::Unfit)]);
+    assert_eq!(target.run(Budget::default()).await.outcome, Outcome::Failed);
+}

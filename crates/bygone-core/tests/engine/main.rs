@@ -1,0 +1,10 @@
+//! The loop, tried with targets that fail on purpose.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod budgets;
+mod consent;
+mod failures;
+mod policies;
+mod purity;
+mod scripted;
