@@ -1,0 +1,40 @@
+//! Real servers for bygone's tests and benchmarks.
+//!
+//! bygone's promises are about what databases do under locks, crashes and odd types, and a mock
+//! keeps every promise. So tests run against real PostgreSQL, MariaDB and SQLite, which this crate
+//! starts by itself: as an unprivileged user, on a free loopback port, with all data in the
+//! temporary directory. Nothing that already runs on the machine is used or touched.
+//!
+//! - [`Postgres::shared`](Server::shared) and [`MariaDb::shared`](Server::shared): one server for
+//!   the whole test run, and [`Server::fresh_database`] for a database per test.
+//! - [`Postgres::start`](Server::start) and [`MariaDb::start`](Server::start): a server of one's
+//!   own with other settings, which may be killed and restarted.
+//! - [`Sqlite::fresh`]: a database file of one's own.
+//!
+//! Every server stops with those it serves, however they end: see [`Server`].
+
+mod access;
+mod account;
+pub mod conformance;
+mod database;
+mod engine;
+mod error;
+mod guardian;
+mod instance;
+mod mariadb;
+mod postgres;
+mod process;
+mod programs;
+mod server;
+mod shared;
+mod sqlite;
+pub mod wait;
+
+pub use database::Database;
+pub use engine::Engine;
+pub use error::KitError;
+pub use mariadb::{MariaDb, MariaDbEngine};
+pub use postgres::{Postgres, PostgresEngine};
+pub use process::Process;
+pub use server::{Options, Server};
+pub use sqlite::Sqlite;

@@ -1,0 +1,120 @@
+//! PostgreSQL: how it is set up, run and asked.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+use sqlx::AssertSqlSafe;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
+use tokio::sync::OnceCell;
+
+use crate::access::{Access, HOST, USER};
+use crate::engine::{Engine, sealed};
+use crate::error::KitError;
+use crate::instance::{Instance, Invocation};
+use crate::programs;
+use crate::server::Server;
+
+/// A PostgreSQL server.
+pub type Postgres = Server<PostgresEngine>;
+
+/// Marks what belongs to PostgreSQL.
+#[derive(Debug, Clone, Copy)]
+pub struct PostgresEngine;
+
+static SHARED: OnceCell<Postgres> = OnceCell::const_new();
+
+/// Each version has its own directory below, off the PATH.
+const VERSIONS: &str = "/usr/lib/postgresql";
+const PACKAGE: &str = "postgresql";
+
+/// The socket lies in the data directory and is named relative to it, because the path of a
+/// socket may not be longer than some hundred bytes, while a temporary directory's may. Parallel
+/// workers' memory lies there too, so that none of it survives a killed server.
+const SETTINGS: &[(&str, &str)] = &[
+    ("listen_addresses", "127.0.0.1"),
+    ("unix_socket_directories", "."),
+    ("dynamic_shared_memory_type", "mmap"),
+    ("max_connections", "200"),
+    ("timezone", "UTC"),
+    ("log_timezone", "UTC"),
+];
+
+impl sealed::Sealed for PostgresEngine {}
+
+impl Engine for PostgresEngine {
+    type Sqlx = sqlx::Postgres;
+
+    const NAME: &'static str = "postgres";
+    const SCHEME: &'static str = "postgres";
+    const ACCOUNTS: &'static [&'static str] = &["postgres"];
+    // An "immediate" shutdown: the data is thrown away, or is to survive a crash.
+    const STOP: Signal = Signal::QUIT;
+    const QUICK: &'static [(&'static str, &'static str)] =
+        &[("fsync", "off"), ("full_page_writes", "off"), ("synchronous_commit", "off")];
+    const MAINTENANCE: &'static str = "postgres";
+
+    fn initialise(instance: &Instance, access: &Access) -> Result<Invocation, KitError> {
+        let password = instance.write_private("password", &access.password)?;
+        let mut arguments: Vec<OsString> =
+            ["--username", USER, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--pwfile"]
+                .map(OsString::from)
+                .into();
+        arguments.push(password.into());
+        arguments.push("--pgdata".into());
+        arguments.push(instance.data().into());
+        Ok(Invocation { program: find("initdb")?, arguments })
+    }
+
+    fn serve(instance: &Instance, access: &Access, settings: &[(String, String)]) -> Result<Invocation, KitError> {
+        let mut arguments: Vec<OsString> =
+            vec!["-D".into(), instance.data().into(), "-p".into(), access.port.to_string().into()];
+        let given = settings.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        for (name, value) in SETTINGS.iter().copied().chain(given) {
+            arguments.push("-c".into());
+            arguments.push(format!("{name}={value}").into());
+        }
+        Ok(Invocation { program: find("postgres")?, arguments })
+    }
+
+    fn connect_options(access: &Access, database: &str) -> PgConnectOptions {
+        PgConnectOptions::new_without_pgpass()
+            .host(&HOST.to_string())
+            .port(access.port)
+            .username(USER)
+            .password(&access.password)
+            .database(database)
+            .ssl_mode(PgSslMode::Disable)
+    }
+
+    async fn data_directory(connection: &mut PgConnection) -> Result<String, sqlx::Error> {
+        sqlx::query_scalar("SELECT current_setting('data_directory')").fetch_one(connection).await
+    }
+
+    async fn create_database(connection: &mut PgConnection, name: &str) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(connection).await.map(drop)
+    }
+
+    /// The segment of System V memory by which PostgreSQL notices that another server uses the
+    /// data: the system keeps it until somebody frees it, and has room for few thousands.
+    fn after_kill(instance: &Instance) {
+        let Ok(lock) = fs::read_to_string(instance.data().join("postmaster.pid")) else {
+            return;
+        };
+        // The seventh line holds its key and its id.
+        if let Some(id) = lock.lines().nth(6).and_then(|line| line.split_ascii_whitespace().nth(1)) {
+            // Without the program, the next restart frees it.
+            let _ = Command::new("ipcrm").args(["-m", id]).stderr(Stdio::null()).status();
+        }
+    }
+
+    fn shared_cell() -> &'static OnceCell<Postgres> {
+        &SHARED
+    }
+}
+
+fn find(program: &'static str) -> Result<PathBuf, KitError> {
+    programs::find(program, PACKAGE, &programs::versions(Path::new(VERSIONS)))
+}
