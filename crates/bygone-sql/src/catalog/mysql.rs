@@ -1,0 +1,97 @@
+//! MySQL's and MariaDB's catalogue.
+
+use std::collections::BTreeMap;
+
+use bygone_core::{ErrorKind, TargetError};
+
+use super::{Column, Index, Reference, Storage, Table, ask, no_table, not_a_table, text, truth};
+use crate::engine::Engine;
+use crate::source::Source;
+use crate::value::{Row, Value};
+
+const TABLE: &str = "SELECT CAST(TABLE_NAME AS CHAR), CAST(TABLE_TYPE AS CHAR), CAST(TABLE_ROWS AS SIGNED), \
+     CAST(ENGINE AS CHAR) FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}";
+const TABLES: &str = "SELECT CAST(TABLE_NAME AS CHAR) FROM information_schema.TABLES \
+     WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'BASE TABLE' ORDER BY 1";
+const COLUMNS: &str = "SELECT CAST(COLUMN_NAME AS CHAR), LOWER(CAST(DATA_TYPE AS CHAR)), IS_NULLABLE = 'YES', \
+     LOCATE('unsigned', COLUMN_TYPE) > 0 FROM information_schema.COLUMNS \
+     WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION";
+const INDEXES: &str = "SELECT CAST(INDEX_NAME AS CHAR), CAST(COLUMN_NAME AS CHAR), NON_UNIQUE = 0, \
+     SUB_PART IS NOT NULL FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} \
+     AND INDEX_TYPE = 'BTREE' ORDER BY INDEX_NAME, SEQ_IN_INDEX";
+const REFERENCES: &str = "SELECT CAST(k.TABLE_NAME AS CHAR), \
+     CAST(GROUP_CONCAT(k.COLUMN_NAME ORDER BY k.ORDINAL_POSITION SEPARATOR ', ') AS CHAR), \
+     LOWER(CAST(MIN(r.DELETE_RULE) AS CHAR)) \
+     FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r \
+     ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME \
+     AND r.TABLE_NAME = k.TABLE_NAME \
+     WHERE k.REFERENCED_TABLE_SCHEMA = {} AND k.REFERENCED_TABLE_NAME = {} \
+     GROUP BY k.TABLE_NAME, k.CONSTRAINT_NAME ORDER BY 1, 2";
+
+pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, TargetError> {
+    let Some(schema) = source.schema().map(str::to_owned).or_else(|| source.url().database()) else {
+        return Err(TargetError::new(ErrorKind::Unfit, "the source's url names no database")
+            .with_help("write it behind the host, as in `mysql://user@host/database`, or set `schema`"));
+    };
+    let found = ask(source, TABLE, &[&schema, name]).await?;
+    let Some(row) = found.first() else {
+        let known = ask(source, TABLES, &[&schema]).await?;
+        let known: Vec<String> = known.iter().map(|row| text(row, 0)).collect();
+        return Err(no_table(name, &known, &format!("database `{schema}`")));
+    };
+    if text(row, 1) != "BASE TABLE" {
+        return Err(not_a_table(name, "a view"));
+    }
+    if !text(row, 3).eq_ignore_ascii_case("innodb") {
+        return Err(TargetError::new(
+            ErrorKind::Unfit,
+            format!("table `{name}` is kept by {}, which has no transactions", text(row, 3)),
+        )
+        .with_help("bygone sweeps InnoDB tables: ALTER TABLE … ENGINE = InnoDB")
+        .about("table"));
+    }
+    let columns = ask(source, COLUMNS, &[&schema, name]).await?;
+    let indexes = ask(source, INDEXES, &[&schema, name]).await?;
+    let references = ask(source, REFERENCES, &[&schema, name]).await?;
+    Ok(Table {
+        engine: Engine::MySql,
+        quoted: Engine::MySql.quote_in(Some(&schema), name),
+        name: name.to_owned(),
+        columns: columns.iter().map(column).collect(),
+        indexes: group_indexes(&indexes),
+        references: references.iter().map(reference).collect(),
+        rows_estimate: row.get(2).and_then(Value::count),
+        storage: Storage::Key,
+    })
+}
+
+fn column(row: &Row) -> Column {
+    Column {
+        name: text(row, 0),
+        type_name: text(row, 1),
+        nullable: truth(row, 2),
+        unsigned: truth(row, 3),
+        correlation: None,
+    }
+}
+
+/// One row a column becomes one index. A column that is indexed only by its beginning does not count as one.
+fn group_indexes(rows: &[Row]) -> Vec<Index> {
+    let mut indexes: BTreeMap<String, Index> = BTreeMap::new();
+    for row in rows {
+        let name = text(row, 0);
+        let index = indexes.entry(name.clone()).or_insert_with(|| Index {
+            primary: name == "PRIMARY",
+            name,
+            columns: Vec::new(),
+            unique: truth(row, 2),
+            predicate: None,
+        });
+        index.columns.push((!truth(row, 3)).then(|| text(row, 1)));
+    }
+    indexes.into_values().collect()
+}
+
+fn reference(row: &Row) -> Reference {
+    Reference { table: text(row, 0), column: text(row, 1), action: text(row, 2) }
+}

@@ -1,0 +1,151 @@
+//! PostgreSQL's catalogue.
+
+use bygone_core::TargetError;
+
+use super::{Column, Index, Reference, Storage, Table, ask, maybe_text, no_table, not_a_table, text, truth};
+use crate::engine::Engine;
+use crate::source::Source;
+use crate::value::{Row, Value};
+
+/// The header that every row carries, and the slot that points at it.
+const ROW_HEADER_BYTES: u64 = 24;
+const ROW_SLOT_BYTES: u64 = 4;
+const BLOCK_HEADER_BYTES: u64 = 24;
+/// The first version that scans ranges of a heap.
+const TID_RANGE_VERSION: i64 = 140_000;
+
+const TABLE: &str = "SELECT c.oid::int8, n.nspname::text, c.relname::text, c.relkind::text, c.reltuples::float8, \
+     c.relhassubclass, current_setting('server_version_num')::int8, current_setting('block_size')::int8 \
+     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relname = {} AND ";
+const TABLES: &str = "SELECT c.relname::text FROM pg_catalog.pg_class c \
+     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') \
+     AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND ";
+const IN_SCHEMA: &str = "n.nspname = {}";
+const VISIBLE: &str = "pg_catalog.pg_table_is_visible(c.oid)";
+const COLUMNS: &str = "SELECT a.attname::text, \
+     pg_catalog.format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, NULL), a.attnotnull, \
+     s.correlation::float8, \
+     (CASE WHEN a.atthasmissing OR a.attgenerated = 'v' THEN 0 ELSE a.attlen END)::int8 \
+     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+     JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+     LEFT JOIN pg_catalog.pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname \
+     AND s.attname = a.attname AND NOT s.inherited \
+     WHERE a.attrelid = {}::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
+const INDEXES: &str = "SELECT x.relname::text, i.indisunique AND i.indimmediate, i.indisprimary, \
+     pg_catalog.pg_get_expr(i.indpred, i.indrelid), \
+     (SELECT json_agg(a.attname ORDER BY k.place)::text FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place) \
+     LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number \
+     WHERE k.place <= i.indnkeyatts) \
+     FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+     JOIN pg_catalog.pg_am m ON m.oid = x.relam \
+     WHERE i.indrelid = {}::oid AND i.indisvalid AND m.amname = 'btree' ORDER BY x.relname";
+const REFERENCES: &str = "SELECT f.conrelid::regclass::text, \
+     (SELECT string_agg(a.attname, ', ' ORDER BY k.place) FROM unnest(f.conkey) WITH ORDINALITY AS k(number, place) \
+     JOIN pg_catalog.pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.number), f.confdeltype::text \
+     FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.confrelid = {}::oid AND f.conparentid = 0 \
+     ORDER BY 1, 2";
+
+pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, TargetError> {
+    let schema = source.schema().map(str::to_owned);
+    let (scope, mut values) = match &schema {
+        Some(schema) => (IN_SCHEMA, vec![name, schema.as_str()]),
+        None => (VISIBLE, vec![name]),
+    };
+    let found = ask(source, &format!("{TABLE}{scope}"), &values).await?;
+    let Some(row) = found.first() else {
+        values.remove(0);
+        let known = ask(source, &format!("{TABLES}{scope} ORDER BY 1"), &values).await?;
+        let known: Vec<String> = known.iter().map(|row| text(row, 0)).collect();
+        let place = schema.map_or_else(|| "the search path".to_owned(), |schema| format!("schema `{schema}`"));
+        return Err(no_table(name, &known, &place));
+    };
+    match text(row, 3).as_str() {
+        "v" | "m" => return Err(not_a_table(name, "a view")),
+        "f" => return Err(not_a_table(name, "a foreign table")),
+        _ => {}
+    }
+    let oid = row[0].int().unwrap_or_default().to_string();
+    let columns = ask(source, COLUMNS, &[&oid]).await?;
+    let indexes = ask(source, INDEXES, &[&oid]).await?;
+    let references = ask(source, REFERENCES, &[&oid]).await?;
+    Ok(Table {
+        engine: Engine::Postgres,
+        quoted: Engine::Postgres.quote_in(Some(&text(row, 1)), name),
+        name: name.to_owned(),
+        storage: storage(row, &columns),
+        columns: columns.iter().map(column).collect(),
+        indexes: indexes.iter().map(index).collect(),
+        references: references.iter().map(reference).collect(),
+        rows_estimate: rows_estimate(&row[4]),
+    })
+}
+
+/// A row's place names it only in a plain table: partitions and children each have a heap of their own.
+fn storage(row: &Row, columns: &[Row]) -> Storage {
+    if text(row, 3) != "r" || truth(row, 5) {
+        return Storage::Key;
+    }
+    let block_bytes = row[7].count().unwrap_or(8192);
+    Storage::Heap {
+        ranges: row[6].int().unwrap_or(0) >= TID_RANGE_VERSION,
+        rows_per_block_max: rows_per_block_max(block_bytes, columns),
+        block_bytes,
+    }
+}
+
+/// An upper bound that holds for any data: rows are never narrower than their columns that cannot be null. Those that
+/// were added with a default take no room in rows from before.
+fn rows_per_block_max(block_bytes: u64, columns: &[Row]) -> u64 {
+    let width: u64 = columns
+        .iter()
+        .filter(|row| truth(row, 2))
+        .map(|row| row[4].int().and_then(|length| u64::try_from(length).ok()).unwrap_or(1))
+        .sum();
+    let row_bytes = (ROW_HEADER_BYTES + width).next_multiple_of(8) + ROW_SLOT_BYTES;
+    ((block_bytes - BLOCK_HEADER_BYTES) / row_bytes).max(1)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate; negative is filtered out")]
+fn rows_estimate(value: &Value) -> Option<u64> {
+    match value {
+        Value::Real(rows) if *rows > 0.0 => Some(*rows as u64),
+        // -1 is "never counted", and 0 is what a table had before it was filled.
+        _ => None,
+    }
+}
+
+fn column(row: &Row) -> Column {
+    // Without its length, `character` would mean `character(1)` to a cast.
+    let type_name = match text(row, 1).as_str() {
+        "character" => "bpchar".to_owned(),
+        "bit" => "bit varying".to_owned(),
+        other => other.to_owned(),
+    };
+    let correlation = match row[3] {
+        Value::Real(x) => Some(x),
+        _ => None,
+    };
+    Column { name: text(row, 0), type_name, nullable: !truth(row, 2), unsigned: false, correlation }
+}
+
+fn index(row: &Row) -> Index {
+    Index {
+        name: text(row, 0),
+        unique: truth(row, 1),
+        primary: truth(row, 2),
+        predicate: maybe_text(row, 3),
+        columns: serde_json::from_str(&text(row, 4)).unwrap_or_default(),
+    }
+}
+
+fn reference(row: &Row) -> Reference {
+    let action = match text(row, 2).as_str() {
+        "c" => "cascade",
+        "n" => "set null",
+        "d" => "set default",
+        "r" => "restrict",
+        _ => "no action",
+    };
+    Reference { table: text(row, 0), column: text(row, 1), action: action.to_owned() }
+}

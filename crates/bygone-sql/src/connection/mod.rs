@@ -1,0 +1,79 @@
+//! One connection to a database, reduced to what the rest needs: run a statement, get rows of [`Value`]s.
+
+mod mysql;
+mod postgres;
+mod sqlite;
+mod sqlite_functions;
+
+pub(crate) use sqlite_functions::{TEXT_US, ULID_US, UUID7_US};
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::engine::Engine;
+use crate::error::SqlError;
+use crate::query::Query;
+use crate::url::SourceUrl;
+use crate::value::Row;
+
+/// The longest that one statement may run.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a session may do, and how long it waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Session {
+    /// The longest that one statement may run.
+    pub(crate) statement_timeout: Duration,
+    /// The longest wait for somebody else's lock.
+    pub(crate) lock_timeout: Duration,
+    /// Whether the database is told to refuse every write.
+    pub(crate) read_only: bool,
+}
+
+impl Session {
+    pub(crate) fn new(
+        engine: Engine,
+        statement_timeout: Option<Duration>,
+        lock_timeout: Option<Duration>,
+        read_only: bool,
+    ) -> Self {
+        // A swift page that waits holds its other rows meanwhile, so where locked rows can be skipped the wait is
+        // short. SQLite has one lock for all, which is free again soon.
+        let patience = match engine {
+            Engine::Postgres => Duration::from_millis(100),
+            Engine::MySql => Duration::from_secs(1),
+            Engine::Sqlite => Duration::from_secs(5),
+        };
+        Self {
+            statement_timeout: statement_timeout.unwrap_or(STATEMENT_TIMEOUT),
+            lock_timeout: lock_timeout.unwrap_or(patience),
+            read_only,
+        }
+    }
+}
+
+/// An open connection with its session set up.
+#[async_trait]
+pub(crate) trait Connection: Send {
+    /// Runs a statement and returns its rows.
+    async fn query(&mut self, query: &Query) -> Result<Vec<Row>, SqlError>;
+    /// Runs a statement and returns how many rows it changed.
+    async fn execute(&mut self, query: &Query) -> Result<u64, SqlError>;
+    /// Runs a statement without values and without an answer: `BEGIN`, `SET`.
+    async fn run(&mut self, text: &str) -> Result<(), SqlError>;
+}
+
+/// Connects and sets the session up.
+pub(crate) async fn connect(url: &SourceUrl, session: Session) -> Result<Box<dyn Connection>, SqlError> {
+    Ok(match url.engine() {
+        Engine::Postgres => Box::new(postgres::PostgresConnection::connect(url, session).await?),
+        Engine::MySql => Box::new(mysql::MySqlConnection::connect(url, session).await?),
+        Engine::Sqlite => Box::new(sqlite::SqliteConnection::open(url, session).await?),
+    })
+}
+
+/// Whole milliseconds, at least one: zero would mean "no limit" to a database.
+fn millis(time: Duration) -> u128 {
+    time.as_millis().max(1)
+}

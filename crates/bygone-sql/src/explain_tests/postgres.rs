@@ -1,0 +1,186 @@
+//! PostgreSQL's plans, also of a statement that was run a hundred times.
+
+use bygone_testkit::Postgres;
+
+use super::{BOUNDARY_S, ROWS, Stage, seconds, short};
+use crate::engine::Engine;
+use crate::policy::{Deadline, Format};
+use crate::query::Query;
+use crate::value::Value;
+use crate::walk::Walk;
+
+async fn set(create: &str, values: &str, deadline: Deadline) -> Stage {
+    let database = Postgres::shared().await.fresh_database().await;
+    let values = values
+        .replace("TIME", &format!("to_timestamp({BOUNDARY_S} - 20000 + n)"))
+        .replace("SECONDS", &format!("{BOUNDARY_S} - 20000 + n"));
+    let fill = format!("INSERT INTO items SELECT {values} FROM generate_series(0, {}) AS n", ROWS - 1);
+    Stage::set(&database.url(), &[create, &fill, "ANALYZE items"], deadline).await
+}
+
+/// Checks each statement of a page.
+async fn check(walk: Walk, create: &str, values: &str, deadline: Deadline, along: &str, by_key: &str) {
+    let stage = set(create, values, deadline).await;
+    stage.walks(walk);
+    for statement in stage.along().await {
+        assert_led(&stage.explain(&statement).await, &statement, along);
+    }
+    for statement in stage.by_key().await {
+        assert_led(&stage.explain(&statement).await, &statement, by_key);
+    }
+}
+
+/// Backwards, without the table itself, or by way of a bitmap, it is still the same scan.
+const SAME_SCAN: [(&str, &str); 3] = [
+    ("Scan Backward", "Scan"),
+    ("Index Only Scan", "Index Scan"),
+    ("Bitmap Index Scan on items_pkey", "Index Scan using items_pkey on items"),
+];
+
+/// `expected` is the scan and the columns of its condition: `Index Scan using i: a, b`.
+fn assert_led(plan: &str, statement: &Query, expected: &str) {
+    let (scan, columns) = expected.split_once(": ").unwrap();
+    let complaint = format!("not `{expected}` but\n{}\nfor {}", short(plan), short(statement.text()));
+    let same = SAME_SCAN.iter().fold(plan.to_owned(), |plan, (other, scan)| plan.replace(other, scan));
+    assert!(same.contains(scan), "{complaint}");
+    assert!(!plan.contains("Seq Scan"), "{complaint}");
+    let conditions: Vec<&str> = plan.lines().filter(|l| l.contains("Index Cond") || l.contains("TID Cond")).collect();
+    assert!(!conditions.is_empty(), "{complaint}");
+    for condition in conditions {
+        assert!(columns.split(", ").all(|column| condition.contains(column)), "{complaint}");
+        // Both ends stand in the condition, or the scan would go on to the end of the index, if no limit ends it.
+        let both = condition.contains('>') && condition.contains('<');
+        let limited = statement.text().contains("LIMIT 1 OFFSET");
+        assert!(both || limited || condition.contains(" = "), "{complaint}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slices_go_by_the_index_of_the_deadline() {
+    let create = "CREATE TABLE items (id bigint PRIMARY KEY, deadline timestamptz, filler text); \
+                  CREATE INDEX by_deadline ON items (deadline)";
+    let (along, by_key) =
+        ("Index Scan using by_deadline on items: deadline", "Index Scan using items_pkey on items: id");
+    let native = || Deadline::column("deadline");
+    check(Walk::Slices, create, "n, TIME, 'filler'", native(), along, by_key).await;
+    let partial = &format!("{create} WHERE deadline IS NOT NULL");
+    check(Walk::Slices, partial, "n, TIME, 'filler'", native(), along, by_key).await;
+    let composite = &create.replace("(deadline)", "(deadline DESC, id)");
+    check(Walk::Slices, composite, "n, TIME, 'filler'", native(), along, by_key).await;
+    for (sql_type, deadline) in [("integer", seconds()), ("bigint", seconds()), ("numeric", seconds())] {
+        let create = &create.replace("timestamptz", sql_type);
+        check(Walk::Slices, create, "n, SECONDS, 'filler'", deadline, along, by_key).await;
+    }
+    let create = &create.replace("timestamptz", "timestamp");
+    check(Walk::Slices, create, "n, TIME", native(), along, by_key).await;
+}
+
+/// Identifiers are their own deadline: the primary key leads.
+#[tokio::test(flavor = "multi_thread")]
+async fn identifiers_go_by_their_index() {
+    let hex = format!(
+        "lpad(to_hex(({BOUNDARY_S} - 20000 + n)::bigint * 1000), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0')"
+    );
+    let along = "Index Scan using items_pkey on items: id";
+    let uuid7 = || Deadline::in_format("id", Format::Uuid7);
+    for (sql_type, value) in [
+        ("uuid", format!("({hex})::uuid")),
+        ("text", format!("({hex})::uuid::text")),
+        ("char(36)", format!("({hex})::uuid::text")),
+        ("bytea", format!("decode({hex}, 'hex')")),
+    ] {
+        let create = format!("CREATE TABLE items (id {sql_type} PRIMARY KEY, filler text)");
+        check(Walk::Slices, &create, &format!("{value}, 'filler'"), uuid7(), along, along).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scattered_table_goes_by_blocks() {
+    let create = "CREATE TABLE items (id uuid PRIMARY KEY, deadline timestamptz, filler text); \
+                  CREATE INDEX by_deadline ON items (deadline)";
+    let values = "gen_random_uuid(), to_timestamp(BOUNDARY - 20000 + (n * 7919) % 50000), 'filler'"
+        .replace("BOUNDARY", &BOUNDARY_S.to_string());
+    let along = "Tid Range Scan on items: ctid";
+    let native = || Deadline::column("deadline");
+    check(Walk::Heap, create, &values, native(), along, "Index Scan using items_pkey on items: id").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_an_index_it_goes_by_blocks() {
+    let along = "Tid Range Scan on items: ctid";
+    let native = || Deadline::column("deadline");
+    let create = "CREATE TABLE items (id bigint, deadline timestamptz, filler text)";
+    check(Walk::Heap, create, "n, TIME, 'filler'", native(), along, "Tid Scan on items: ctid").await;
+    let create = "CREATE TABLE items (part int, id text, deadline timestamptz, PRIMARY KEY (part, id))";
+    let by_key = "Index Scan using items_pkey on items: part, id";
+    check(Walk::Heap, create, "n / 100, n, TIME", native(), along, by_key).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_go_by_their_key() {
+    let create = "CREATE TABLE items (id bigint, deadline timestamptz, filler text, PRIMARY KEY (id)) PARTITION BY HASH (id); \
+                  CREATE TABLE items_0 PARTITION OF items FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+                  CREATE TABLE items_1 PARTITION OF items FOR VALUES WITH (MODULUS 2, REMAINDER 1)";
+    let along = "Index Scan using items_0_pkey on items_0: id";
+    let stage = set(create, "n, TIME, 'filler'", Deadline::column("deadline")).await;
+    stage.walks(Walk::Key);
+    for statement in stage.along().await {
+        // One value lies in one partition.
+        let plan = stage.explain(&statement).await.replace("items_1", "items_0");
+        assert_led(&plan, &statement, along);
+    }
+}
+
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        Value::Int(n) => n.to_string(),
+        other => panic!("no value of this table is {other:?}"),
+    }
+}
+
+/// How the driver's own prepared statement of this text is run by now.
+async fn explain_prepared(stage: &Stage, statement: &Query) -> String {
+    let known = "SELECT name, generic_plans::int8, custom_plans::int8 FROM pg_prepared_statements WHERE statement = ";
+    let known = Query::new(Engine::Postgres, known).bind(Value::from(statement.text()), Some("text"));
+    let rows = stage.query(&known).await;
+    let [row] = &rows[..] else { panic!("not prepared once: {}", statement.text()) };
+    assert!(row[1].int().unwrap() + row[2].int().unwrap() >= 100, "{row:?}: {}", statement.text());
+    let values: Vec<String> = statement.values().iter().map(literal).collect();
+    let execute = format!("EXECUTE {}({})", row[0].text().unwrap(), values.join(", "));
+    stage.explain(&Query::new(Engine::Postgres, execute)).await
+}
+
+/// Runs each statement of a page a hundred times through the driver, which keeps it prepared, and undoes it.
+async fn run_a_hundred_times(stage: &Stage, mode: &str) -> Vec<(Query, String)> {
+    stage.run(&format!("SET plan_cache_mode = {mode}")).await;
+    let mut explained = Vec::new();
+    for statement in stage.along().await {
+        for _ in 0..100 {
+            stage.run("BEGIN").await;
+            stage.query(&statement).await;
+            stage.run("ROLLBACK").await;
+        }
+        let plan = explain_prepared(stage, &statement).await;
+        explained.push((statement, plan));
+    }
+    explained
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_hundredth_time_is_as_the_first() {
+    let indexed = "CREATE TABLE items (id bigint PRIMARY KEY, deadline timestamptz, filler text); \
+                   CREATE INDEX by_deadline ON items (deadline)";
+    let bare = "CREATE TABLE items (id bigint PRIMARY KEY, deadline timestamptz, filler text)";
+    for (create, expected) in
+        [(indexed, "Index Scan using by_deadline on items: deadline"), (bare, "Tid Range Scan on items: ctid")]
+    {
+        // As the session is set; as PostgreSQL would choose by itself; and without knowledge of the values.
+        for mode in ["force_custom_plan", "auto", "force_generic_plan"] {
+            let stage = set(create, "n, TIME, 'filler'", Deadline::column("deadline")).await;
+            for (statement, plan) in run_a_hundred_times(&stage, mode).await {
+                assert_led(&plan, &statement, expected);
+            }
+        }
+    }
+}

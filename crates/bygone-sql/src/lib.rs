@@ -1,0 +1,43 @@
+//! Rows for bygone: tables of PostgreSQL, MySQL/MariaDB and SQLite as targets of the engine.
+//!
+//! A [`RowPolicy`] says which rows of which table are bygone. [`RowTarget::bind`] looks every name up in the
+//! database's own catalogue, judges the types, chooses how to walk, and refuses what does not fit. From then on the
+//! engine of `bygone-core` asks it for pages:
+//!
+//! - a *swift* page removes one range of the deadline's index, of the heap or of the key, with one statement;
+//! - a *careful* page lists rows, skips those that others hold, and removes the rest by key.
+//!
+//! Both repeat the whole test of the policy in the statement that removes, so that a row whose deadline was extended
+//! a moment ago survives.
+
+mod bind;
+mod catalog;
+mod comparison;
+mod connection;
+mod engine;
+mod error;
+#[cfg(test)]
+mod explain_tests;
+mod local_time;
+mod plan;
+mod policy;
+mod query;
+mod rights;
+mod source;
+mod statements;
+mod target;
+mod text_time;
+mod time_id;
+mod url;
+mod value;
+mod walk;
+
+pub use catalog::Reference;
+pub use engine::Engine;
+pub use error::SqlError;
+pub use plan::RowPlan;
+pub use policy::{Deadline, DeadlineColumn, Format, NullMeaning, RowPolicy};
+pub use source::{SharedSource, Source, SourceOptions};
+pub use target::RowTarget;
+pub use url::SourceUrl;
+pub use walk::Walk;

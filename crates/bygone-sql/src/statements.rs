@@ -1,0 +1,350 @@
+//! Every statement that a rows policy runs, one pure function each.
+//!
+//! All of them carry the whole test of the policy: the statement that removes a row repeats, on the locked row, what
+//! the one that found it has tested. Texts do not depend on data, so that they can stay prepared.
+
+use jiff::Timestamp;
+
+use crate::bind::{Binding, KeyColumn};
+use crate::catalog::{Index, ROWID_INDEX};
+use crate::comparison::Comparison;
+use crate::engine::Engine;
+use crate::policy::NullMeaning;
+use crate::query::Query;
+use crate::value::{Row, Value};
+use crate::walk::{Axis, Position, Upper};
+
+impl Binding {
+    fn engine(&self) -> Engine {
+        self.table.engine
+    }
+
+    fn query(&self, text: impl Into<String>) -> Query {
+        Query::new(self.engine(), text)
+    }
+
+    /// Appends the whole test of the policy: past the cutoff, readable, and what `where` says.
+    fn due(&self, mut query: Query, cutoff: Timestamp) -> Query {
+        let several = self.deadline.len() > 1 && self.null == NullMeaning::Ignored;
+        for (at, column) in self.deadline.iter().enumerate() {
+            if at > 0 {
+                query = query.sql(" AND ");
+            }
+            query = if several && column.nullable {
+                let query = query.sql(format!("({} IS NULL OR (", column.quoted()));
+                column_due(query, column, cutoff).sql("))")
+            } else {
+                column_due(query, column, cutoff)
+            };
+        }
+        if several && self.deadline.iter().all(|column| column.nullable) {
+            let any: Vec<String> = self.deadline.iter().map(|c| format!("{} IS NOT NULL", c.quoted())).collect();
+            query = query.sql(format!(" AND ({})", any.join(" OR ")));
+        }
+        self.filtered(query)
+    }
+
+    /// Appends `where`. It stands on lines of its own, so that a comment in it ends with it.
+    fn filtered(&self, query: Query) -> Query {
+        match &self.filter {
+            Some(filter) => query.sql(format!(" AND (\n{filter}\n)")),
+            None => query,
+        }
+    }
+
+    /// Reads no row, but names all that the policy's `where` names.
+    pub(crate) fn nothing(&self) -> Query {
+        self.filtered(self.query(format!("SELECT 1 FROM {} WHERE 1 = 0", self.table.quoted)))
+    }
+
+    /// Counts what is bygone, and finds the oldest of it by its first deadline.
+    pub(crate) fn survey(&self, cutoff: Timestamp) -> Query {
+        let text = format!("SELECT count(*) FROM {} WHERE ", self.table.quoted);
+        self.due(self.query(text), cutoff)
+    }
+
+    /// The oldest deadline that is bygone, along a column.
+    pub(crate) fn oldest(&self, column: &Comparison, cutoff: Timestamp) -> Query {
+        let text = format!("SELECT {} FROM {} WHERE ", column.selected(), self.table.quoted);
+        let query = self.due(self.query(text), cutoff);
+        let quoted = column.quoted();
+        query.sql(format!(" AND {quoted} IS NOT NULL ORDER BY {} LIMIT 1", self.by(&quoted)))
+    }
+
+    /// Counts rows whose deadline cannot be read, but which the policy would otherwise cover.
+    pub(crate) fn unreadable(&self) -> Query {
+        let text = format!("SELECT count(*) FROM {} WHERE ", self.table.quoted);
+        let several = self.deadline.len() > 1 && self.null == NullMeaning::Ignored;
+        let mut query = self.query(text).sql("(");
+        for (at, column) in self.deadline.iter().enumerate() {
+            if at > 0 {
+                query = query.sql(" OR ");
+            }
+            let quoted = column.quoted();
+            query = query.sql(format!("{quoted} < ")).bind(column.floor(), column.cast());
+            if let Some(readable) = column.readable() {
+                query = query.sql(format!(" OR ({quoted} IS NOT NULL AND NOT ({readable}))"));
+            }
+            if let Some(no_number) = column.no_number() {
+                query = query.sql(format!(" OR {no_number}"));
+            }
+            if column.nullable && !several {
+                query = query.sql(format!(" OR {quoted} IS NULL"));
+            }
+        }
+        if several && self.deadline.iter().all(|column| column.nullable) {
+            let all: Vec<String> = self.deadline.iter().map(|c| format!("{} IS NULL", c.quoted())).collect();
+            query = query.sql(format!(" OR ({})", all.join(" AND ")));
+        }
+        self.filtered(query.sql(")"))
+    }
+
+    /// Whether the table holds at least so many rows: counts no further than that.
+    pub(crate) fn holds(&self, rows: u64) -> Query {
+        let text = format!("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT ", self.table.quoted);
+        self.query(text).bind(Value::from(rows), self.int8()).sql(") AS some_rows")
+    }
+
+    /// Where rows lie that are neighbours in time.
+    pub(crate) fn neighbours(
+        &self,
+        place: &str,
+        column: &Comparison,
+        index: &Index,
+        cutoff: Timestamp,
+        rows: u64,
+    ) -> Query {
+        let text = format!("SELECT {place} FROM {} WHERE ", self.table.quoted);
+        let mut query = column_due(self.query(text), column, cutoff);
+        if index.predicate.is_some() {
+            query = self.filtered(query);
+        }
+        query.sql(format!(" ORDER BY {} LIMIT ", self.by(&column.quoted()))).bind(Value::from(rows), self.int8())
+    }
+
+    /// Where along the axis the page ends that begins at `from` and passes `rows` rows, and whether that is still the
+    /// value it began at. The database says so: what is equal to it may be written in more than one way.
+    pub(crate) fn bound(&self, axis: &Axis, from: &Position, rows: u64, cutoff: Option<&Value>) -> Query {
+        let mut query = self.query(format!("SELECT {}", axis.selected));
+        if let Some(first) = from.first() {
+            query = query.sql(format!(", {} = ", axis.quoted)).bind(first.clone(), axis.cast());
+        }
+        query = lower(query.sql(format!(" FROM {} WHERE ", self.led_by(axis.index.as_deref()))), axis, from);
+        if let Some(cutoff) = cutoff {
+            query = query.sql(format!(" AND {} < ", axis.quoted)).bind(cutoff.clone(), axis.cast());
+        }
+        if axis.needs_filter {
+            query = self.filtered(query);
+        }
+        query.sql(format!(" ORDER BY {} LIMIT 1 OFFSET ", self.by(&axis.quoted))).bind(Value::from(rows), self.int8())
+    }
+
+    /// Removes every bygone row of a range: the swift page.
+    pub(crate) fn remove_range(&self, axis: &Axis, from: &Position, upper: &Upper, cutoff: Timestamp) -> Query {
+        let query = lower(self.delete(axis.index.as_deref()), axis, from);
+        self.due(upper_end(query, axis, upper).sql(" AND "), cutoff)
+    }
+
+    /// The first bygone rows of a range, in order: position along the axis, then key.
+    pub(crate) fn candidates(
+        &self,
+        axis: &Axis,
+        from: &Position,
+        upper: &Upper,
+        cutoff: Timestamp,
+        limit: u64,
+    ) -> Query {
+        let mut selected = vec![axis.selected.clone()];
+        let mut order = vec![self.by(&axis.quoted)];
+        for tie in &axis.ties {
+            selected.push(tie.selected.clone());
+            order.push(self.by(&tie.quoted));
+        }
+        selected.extend(self.key.iter().map(|key| key.selected.clone()));
+        let table = self.led_by(axis.index.as_deref());
+        let query = lower(self.query(format!("SELECT {} FROM {table} WHERE ", selected.join(", "))), axis, from);
+        self.due(upper_end(query, axis, upper).sql(" AND "), cutoff)
+            .sql(format!(" ORDER BY {} LIMIT ", order.join(", ")))
+            .bind(Value::from(limit), self.int8())
+    }
+
+    /// Locks those of the rows that are still bygone and that nobody else holds.
+    pub(crate) fn lock(&self, keys: &[Row], cutoff: Timestamp) -> Query {
+        let selected: Vec<&str> = self.key.iter().map(|key| key.selected.as_str()).collect();
+        let text = format!("SELECT {} FROM {} WHERE ", selected.join(", "), self.led_by(self.key_index()));
+        self.due(self.in_keys(self.query(text), keys), cutoff).sql(" FOR UPDATE SKIP LOCKED")
+    }
+
+    /// How many of the rows are still bygone, whoever holds them.
+    pub(crate) fn still_due(&self, keys: &[Row], cutoff: Timestamp) -> Query {
+        let text = format!("SELECT count(*) FROM {} WHERE ", self.led_by(self.key_index()));
+        self.due(self.in_keys(self.query(text), keys), cutoff)
+    }
+
+    /// Removes those of the rows that are still bygone: the careful page.
+    pub(crate) fn remove_rows(&self, keys: &[Row], cutoff: Timestamp) -> Query {
+        self.due(self.in_keys(self.delete(self.key_index()), keys), cutoff)
+    }
+
+    /// The table, read by this index, where the engine would otherwise not always do so: MySQL may choose to read all of
+    /// the table, and wait for rows that others hold anywhere; SQLite may choose the index of another condition, and
+    /// read it whole for every page. Without an index SQLite goes by the rowid.
+    fn led_by(&self, index: Option<&str>) -> String {
+        let table = &self.table.quoted;
+        match (self.engine(), index) {
+            (Engine::MySql, Some(index)) => format!("{table} FORCE INDEX ({})", Engine::MySql.quote(index)),
+            (Engine::Sqlite, Some(index)) if index != ROWID_INDEX => {
+                format!("{table} INDEXED BY {}", Engine::Sqlite.quote(index))
+            }
+            (Engine::Sqlite, _) => format!("{table} NOT INDEXED"),
+            _ => table.clone(),
+        }
+    }
+
+    /// The beginning of a statement that removes. MySQL takes an index only where it is told the tables apart, and then
+    /// `where` may not look at the table again.
+    fn delete(&self, index: Option<&str>) -> Query {
+        let table = &self.table.quoted;
+        self.query(match self.engine() {
+            Engine::MySql if self.looks_again() => format!("DELETE FROM {table} WHERE "),
+            Engine::MySql => format!("DELETE {table} FROM {} WHERE ", self.led_by(index)),
+            Engine::Postgres | Engine::Sqlite => format!("DELETE FROM {} WHERE ", self.led_by(index)),
+        })
+    }
+
+    /// Whether `where` may look at other rows of the table: it has a query of its own that may name it.
+    fn looks_again(&self) -> bool {
+        let names = |filter: &String| {
+            let filter = filter.to_lowercase();
+            filter.contains("select") && filter.contains(&self.table.name.to_lowercase())
+        };
+        self.filter.as_ref().is_some_and(names)
+    }
+
+    /// Appends `key IN (…) AND `, and sees to it that few different texts come of it.
+    fn in_keys(&self, query: Query, keys: &[Row]) -> Query {
+        match self.engine() {
+            // The driver closes a statement that is not kept with a message that nobody answers, and what follows it
+            // is then held up by the network's own delay of 40 ms. So lists are filled up with their last key to one
+            // of a few lengths, and the statements are kept.
+            Engine::MySql => {
+                let filled = keys.iter().chain(keys.last().into_iter().cycle()).take(keys.len().next_power_of_two());
+                if self.key.len() == 1 { self.key_list(query, filled) } else { self.key_choices(query, filled) }
+            }
+            Engine::Postgres | Engine::Sqlite => self.key_list(query, keys.iter()).once(),
+        }
+    }
+
+    /// Appends `key IN (…) AND `.
+    fn key_list<'a>(&self, query: Query, keys: impl Iterator<Item = &'a Row>) -> Query {
+        let names: Vec<&str> = self.key.iter().map(|key| key.quoted.as_str()).collect();
+        let (open, close) = if names.len() > 1 { ("(", ")") } else { ("", "") };
+        let values = if names.len() > 1 && self.engine() == Engine::Sqlite { "VALUES " } else { "" };
+        let mut query = query.sql(format!("{open}{}{close} IN ({values}", names.join(", ")));
+        for (at, key) in keys.enumerate() {
+            query = query.sql(if at > 0 { ", " } else { "" }).sql(open);
+            for (part, (column, value)) in self.key.iter().zip(key).enumerate() {
+                query = query.sql(if part > 0 { ", " } else { "" }).bind(value.clone(), column.cast.as_deref());
+            }
+            query = query.sql(close);
+        }
+        query.sql(") AND ")
+    }
+
+    /// Appends `(a = … AND b = … OR …) AND `: MySQL does not find a single tuple by an index.
+    fn key_choices<'a>(&self, query: Query, keys: impl Iterator<Item = &'a Row>) -> Query {
+        let mut query = query.sql("(");
+        for (at, key) in keys.enumerate() {
+            query = query.sql(if at > 0 { " OR " } else { "" });
+            for (part, (column, value)) in self.key.iter().zip(key).enumerate() {
+                query = query
+                    .sql(if part > 0 { " AND " } else { "" })
+                    .sql(format!("{} = ", column.quoted))
+                    .bind(value.clone(), column.cast.as_deref());
+            }
+        }
+        query.sql(") AND ")
+    }
+
+    /// A column to order by. It is named with its table, since a bare name means what is selected under it, which may
+    /// be the column as text.
+    fn by(&self, quoted: &str) -> String {
+        format!("{}.{quoted}", self.table.quoted)
+    }
+
+    fn int8(&self) -> Option<&'static str> {
+        (self.engine() == Engine::Postgres).then_some("int8")
+    }
+}
+
+/// `column >= floor AND column < cutoff`, with the exact tests that the type needs.
+fn column_due(query: Query, column: &Comparison, cutoff: Timestamp) -> Query {
+    let quoted = column.quoted();
+    // A cutoff before all time: nothing is past it.
+    let Some(bound) = column.cutoff(cutoff) else { return query.sql("1 = 0") };
+    let mut query = query
+        .sql(format!("{quoted} >= "))
+        .bind(column.floor(), column.cast())
+        .sql(format!(" AND {quoted} < "))
+        .bind(bound, column.cast());
+    if let Some((test, value)) = column.exact(cutoff) {
+        query = query.sql(format!(" AND {test}")).bind(value, (column.engine == Engine::Postgres).then_some("text"));
+        // SQLite's functions give NULL for what cannot be read, so there the exact test is both.
+        if column.engine == Engine::Sqlite {
+            return query;
+        }
+    }
+    match column.readable() {
+        Some(readable) => query.sql(format!(" AND {readable}")),
+        None => query,
+    }
+}
+
+/// Appends where a page begins.
+fn lower(query: Query, axis: &Axis, from: &Position) -> Query {
+    let (quoted, cast) = (&axis.quoted, axis.cast());
+    match from {
+        Position::Start => query.sql("1 = 1"),
+        Position::From(value) => query.sql(format!("{quoted} >= ")).bind(value.clone(), cast),
+        Position::Past(value) => query.sql(format!("{quoted} > ")).bind(value.clone(), cast),
+        Position::After(value, ties) => {
+            let query = query
+                .sql(format!("{quoted} >= "))
+                .bind(value.clone(), cast)
+                .sql(format!(" AND ({quoted} > "))
+                .bind(value.clone(), cast)
+                .sql(" OR ");
+            behind(query, &axis.ties, ties).sql(")")
+        }
+    }
+}
+
+/// Appends `ties > values` in the order of tuples, spelt out: not every engine serves tuples by an index.
+fn behind(query: Query, ties: &[KeyColumn], values: &[Value]) -> Query {
+    match (ties, values) {
+        ([first], [value, ..]) => query.sql(format!("{} > ", first.quoted)).bind(value.clone(), first.cast.as_deref()),
+        ([first, rest @ ..], [value, others @ ..]) => {
+            let cast = first.cast.as_deref();
+            let query = query
+                .sql(format!("({} > ", first.quoted))
+                .bind(value.clone(), cast)
+                .sql(format!(" OR ({} = ", first.quoted))
+                .bind(value.clone(), cast)
+                .sql(" AND ");
+            behind(query, rest, others).sql("))")
+        }
+        _ => query.sql("1 = 0"),
+    }
+}
+
+/// Appends where a page ends.
+fn upper_end(query: Query, axis: &Axis, upper: &Upper) -> Query {
+    match upper {
+        Upper::Below(value) => query.sql(format!(" AND {} < ", axis.quoted)).bind(value.clone(), axis.cast()),
+        Upper::At(value) => query.sql(format!(" AND {} = ", axis.quoted)).bind(value.clone(), axis.cast()),
+        Upper::End => query,
+    }
+}
+
+#[cfg(test)]
+mod tests;
