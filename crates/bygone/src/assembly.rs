@@ -1,0 +1,180 @@
+//! From the configuration to bound policies and one boundary: what every verb that meets a database begins with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bygone_core::{Boundary, Brake, Budget, Clock, ErrorKind, PAGE_ITEMS_MAX, TargetError};
+use bygone_sql::{
+    Deadline, DeadlineColumn, Format, NullMeaning, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl,
+};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::config::{self, Config, Policy};
+use crate::problem::Problem;
+
+/// A policy with its target, or with the reason why it has none.
+pub(crate) struct Bound<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) target: Result<RowTarget, TargetError>,
+}
+
+/// Policies bound to their sources, under one boundary.
+pub(crate) struct Assembly<'a> {
+    pub(crate) boundary: Boundary,
+    pub(crate) bound: Vec<Bound<'a>>,
+}
+
+/// Whether the database is told to refuse every write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// For `plan` and `check`.
+    Read,
+    /// For `sweep`.
+    Write,
+}
+
+/// The policies of those names, or all of them.
+pub(crate) fn select<'a>(config: &'a Config, names: &[String]) -> Result<Vec<&'a Policy>, Problem> {
+    for name in names {
+        if !config.policies.iter().any(|policy| &policy.name == name) {
+            let known: Vec<&str> = config.policies.iter().map(|policy| policy.name.as_str()).collect();
+            let nearest = known.iter().min_by_key(|known| strsim::damerau_levenshtein(known, name));
+            let help = nearest.map_or_else(String::new, |nearest| format!("did you mean `{nearest}`?"));
+            return Err(Problem::usage(format!("there is no policy `{name}`"), help));
+        }
+    }
+    Ok(config.policies.iter().filter(|policy| names.is_empty() || names.contains(&policy.name)).collect())
+}
+
+/// Opens the sources, reads their clocks, captures the boundary and binds the policies. Nothing here is fatal to
+/// more than the policies of one source.
+pub(crate) async fn assemble<'a>(
+    config: &Config,
+    policies: Vec<&'a Policy>,
+    access: Access,
+    clock: &Arc<dyn Clock>,
+) -> Assembly<'a> {
+    let mut sources: BTreeMap<&str, Result<SharedSource, Shared>> = BTreeMap::new();
+    let mut clocks: Vec<Timestamp> = Vec::new();
+    for policy in &policies {
+        if !sources.contains_key(policy.source.as_str()) {
+            let opened = open(config, &policy.source, access, &**clock).await;
+            clocks.extend(opened.as_ref().ok().map(|(_, now)| *now));
+            sources.insert(&policy.source, opened.map(|(source, _)| source).map_err(Shared::from));
+        }
+    }
+    let boundary = Boundary::earliest(clock.now(), clocks);
+    let mut bound = Vec::new();
+    for policy in policies {
+        let target = match &sources[policy.source.as_str()] {
+            Ok(source) => RowTarget::bind(source, &row_policy(policy)).await,
+            Err(error) => Err(error.to_error()),
+        };
+        bound.push(Bound { policy, target });
+    }
+    Assembly { boundary, bound }
+}
+
+/// An error that several policies share.
+struct Shared {
+    kind: ErrorKind,
+    message: String,
+    help: Option<String>,
+}
+
+impl Shared {
+    fn to_error(&self) -> TargetError {
+        let error = TargetError::new(self.kind, self.message.clone()).about("source");
+        match &self.help {
+            Some(help) => error.with_help(help.clone()),
+            None => error,
+        }
+    }
+}
+
+impl From<TargetError> for Shared {
+    fn from(error: TargetError) -> Self {
+        Self { kind: error.kind(), message: error.full_message(), help: error.help().map(str::to_owned) }
+    }
+}
+
+async fn open(
+    config: &Config,
+    name: &str,
+    access: Access,
+    clock: &dyn Clock,
+) -> Result<(SharedSource, Timestamp), TargetError> {
+    let source = &config.sources[name];
+    let options = SourceOptions {
+        name: name.to_owned(),
+        url: SourceUrl::parse(source.url.expose())?,
+        schema: source.schema.clone(),
+        table_prefix: source.table_prefix.clone(),
+        statement_timeout: source.statement_timeout.map(unsigned),
+        lock_timeout: source.lock_timeout.map(unsigned),
+        read_only: access == Access::Read,
+    };
+    let mut source = Source::open(options).await?;
+    let now = source.read_clock(clock).await?.checked(config.skew_max).map_err(|skewed| {
+        TargetError::new(ErrorKind::Skewed, skewed.to_string())
+            .with_help("set both clocks by NTP; `[clock] skew_max` raises the limit")
+    })?;
+    Ok((source.shared(), now))
+}
+
+/// The policy as the rows' crate understands it.
+pub(crate) fn row_policy(policy: &Policy) -> RowPolicy {
+    let column = |column: &config::DeadlineColumn| DeadlineColumn {
+        column: column.column.clone(),
+        format: match column.format {
+            config::Format::Native => Format::Native,
+            config::Format::EpochSeconds => Format::EpochSeconds,
+            config::Format::EpochMillis => Format::EpochMillis,
+            config::Format::EpochMicros => Format::EpochMicros,
+            config::Format::Ulid => Format::Ulid,
+            config::Format::Uuid7 => Format::Uuid7,
+        },
+    };
+    RowPolicy {
+        name: policy.name.clone(),
+        table: policy.table.clone(),
+        deadline: Deadline {
+            columns: policy.deadline.columns.iter().map(column).collect(),
+            null: match policy.deadline.nulls {
+                config::Nulls::Ignore => NullMeaning::Ignored,
+                config::Nulls::Keep => NullMeaning::Keeps,
+            },
+        },
+        keep: policy.keep,
+        filter: policy.where_.clone(),
+        key: policy.key.clone(),
+        // The name was looked up when the configuration was read.
+        zone: policy.zone.as_ref().and_then(|name| TimeZone::get(name).ok()),
+    }
+}
+
+/// The budget as the engine understands it.
+pub(crate) fn budget(policy: &Policy) -> Budget {
+    let budget = &policy.budget;
+    Budget {
+        page_items_max: budget.page.unwrap_or(PAGE_ITEMS_MAX),
+        page_time: unsigned(budget.page_time),
+        items: budget.items,
+        requests: budget.requests,
+        run_time: budget.run_time.map(unsigned),
+        pause: unsigned(budget.pause),
+    }
+}
+
+/// The brake as the engine understands it.
+pub(crate) fn brake(policy: &Policy) -> Brake {
+    let config::Brake { fraction, over_items, max_items } = policy.brake;
+    Brake { fraction, over_items, max_items }
+}
+
+/// The configuration refuses negative durations.
+fn unsigned(time: SignedDuration) -> Duration {
+    Duration::try_from(time).unwrap_or(Duration::ZERO)
+}

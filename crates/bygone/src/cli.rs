@@ -1,0 +1,109 @@
+//! The command line: verbs, flags, help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use jiff::Timestamp;
+
+/// Removes what is past its time: never early, in small bounded steps, and shows what it did.
+#[derive(Debug, Parser)]
+#[command(name = "bygone", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// Flags that every verb takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// The configuration file.
+    #[arg(long, global = true, value_name = "FILE", env = "BYGONE_CONFIG", default_value = "bygone.toml")]
+    pub(crate) config: PathBuf,
+    /// How to write what goes to standard output.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Take this instant for now, as in 2026-11-15T12:00:00Z. A sweep accepts only one in the past.
+    #[arg(long, global = true, value_name = "TIME")]
+    pub(crate) now: Option<Timestamp>,
+}
+
+/// How to write results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for people.
+    Table,
+    /// One JSON document.
+    Json,
+    /// One JSON document a line, one line a policy.
+    Jsonl,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Show it all at work on a throw-away SQLite database.
+    Demo(Demo),
+    /// Hold the configuration against the live sources; remove nothing.
+    Check,
+    /// Show what a sweep would do; write nothing.
+    Plan(Plan),
+    /// Sweep now, once.
+    Sweep(Sweep),
+    /// Print the JSON Schema of the configuration file.
+    Schema,
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page.
+    Man,
+}
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// End after one sweep; otherwise new rows keep expiring until Ctrl-C. Without a terminal it always ends.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// How many rows to make.
+    #[arg(long, value_name = "N", default_value_t = 60_000, value_parser = clap::value_parser!(u32).range(100..=5_000_000))]
+    pub(crate) rows: u32,
+    /// Work in this directory, which must not exist yet, and leave it there.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Flags of `plan`.
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    /// Only these policies.
+    #[arg(value_name = "POLICY")]
+    pub(crate) policies: Vec<String>,
+    /// Save the plan, for `sweep --plan`.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Exit with 2 when there is something to remove.
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
+}
+
+/// Flags of `sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct Sweep {
+    /// Only these policies.
+    #[arg(value_name = "POLICY")]
+    pub(crate) policies: Vec<String>,
+    /// The same as `plan`: write nothing.
+    #[arg(long, conflicts_with_all = ["release_brake", "plan"])]
+    pub(crate) dry_run: bool,
+    /// Sweep this policy whatever its brake says; may be given several times.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) release_brake: Vec<String>,
+    /// Sweep what this saved plan counted, and no more.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
+}

@@ -1,0 +1,179 @@
+//! The configuration as the rest of the program sees it: plain values, all
+//! defaults filled in, with the places they came from for later diagnostics.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use miette::{NamedSource, SourceSpan};
+
+use super::url::Secret;
+
+/// A configuration that was found good.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    /// The file's name and text, with passwords masked: what diagnostics quote.
+    /// All spans point into it.
+    pub(crate) source_text: Arc<NamedSource<String>>,
+    /// The sources by name.
+    pub(crate) sources: BTreeMap<String, Source>,
+    /// The policies in the order of the file: at least one, each with a name
+    /// of its own and a source of `sources`.
+    pub(crate) policies: Vec<Policy>,
+    /// How far a source's clock may differ from this machine's.
+    pub(crate) skew_max: SignedDuration,
+}
+
+/// A database.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    /// The name by which policies call it.
+    pub(crate) name: String,
+    /// Where it is. The scheme is one of `postgres`, `postgresql`, `mysql`,
+    /// `mariadb`, each followed by `://`, or `sqlite`, followed by `:`.
+    pub(crate) url: Secret,
+    /// The schema that holds the tables.
+    pub(crate) schema: Option<String>,
+    /// What the names of its tables begin with, left out by policies.
+    pub(crate) table_prefix: Option<String>,
+    /// The longest that one statement may take: from 1 ms to 24 days.
+    pub(crate) statement_timeout: Option<SignedDuration>,
+    /// The longest that one statement may wait for a lock: from 1 ms to 24 days.
+    pub(crate) lock_timeout: Option<SignedDuration>,
+    /// Where its URL stands.
+    pub(crate) url_span: SourceSpan,
+}
+
+/// Which rows of a table are past their time.
+#[derive(Debug, Clone)]
+pub(crate) struct Policy {
+    /// Its name: no other policy has it.
+    pub(crate) name: String,
+    /// The name of its source.
+    pub(crate) source: String,
+    /// The table, without the source's prefix.
+    pub(crate) table: String,
+    /// Where a row's deadline stands.
+    pub(crate) deadline: Deadline,
+    /// How long a row stays after its deadline: never negative, at most 1000
+    /// years.
+    pub(crate) keep: SignedDuration,
+    /// A condition in SQL that stays within parentheses put around it.
+    pub(crate) where_: Option<String>,
+    /// The columns that tell rows apart, if said: at least one, none twice.
+    pub(crate) key: Option<Vec<String>>,
+    /// The IANA name of the zone of timestamps that carry none, if said.
+    pub(crate) zone: Option<String>,
+    /// The bounds of a run.
+    pub(crate) budget: Budget,
+    /// When to refuse a run.
+    pub(crate) brake: Brake,
+    /// When the daemon runs it, if said.
+    pub(crate) schedule: Option<Schedule>,
+    /// Where all this stands.
+    pub(crate) spans: PolicySpans,
+}
+
+/// Where the parts of a policy stand in the file.
+#[derive(Debug, Clone)]
+pub(crate) struct PolicySpans {
+    /// The value of `name`.
+    pub(crate) name: SourceSpan,
+    /// The value of `source`.
+    pub(crate) source: SourceSpan,
+    /// The value of `table`.
+    pub(crate) table: SourceSpan,
+    /// The value of `deadline`, whatever its form.
+    pub(crate) deadline: SourceSpan,
+    /// The value of `where`.
+    pub(crate) where_: Option<SourceSpan>,
+    /// The value of `key`.
+    pub(crate) key: Option<SourceSpan>,
+}
+
+/// Where a row's deadline stands: the latest of what these columns hold.
+///
+/// A row none of whose columns says anything readable has no deadline and is
+/// kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Deadline {
+    /// The columns, at least one, none twice.
+    pub(crate) columns: Vec<DeadlineColumn>,
+    /// What a NULL in one of several columns means.
+    pub(crate) nulls: Nulls,
+}
+
+/// A column that holds a deadline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeadlineColumn {
+    /// The column's name.
+    pub(crate) column: String,
+    /// How it holds the instant.
+    pub(crate) format: Format,
+    /// Where the name stands in the file.
+    pub(crate) span: SourceSpan,
+}
+
+/// How a column holds an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// As the database's own timestamps and dates, or as text in SQLite.
+    Native,
+    /// As a number of seconds since 1970.
+    EpochSeconds,
+    /// As a number of milliseconds since 1970.
+    EpochMillis,
+    /// As a number of microseconds since 1970.
+    EpochMicros,
+    /// In the first 48 bits of a ULID.
+    Ulid,
+    /// In the first 48 bits of a UUID of version 7.
+    Uuid7,
+}
+
+/// What a NULL in one of several deadline columns means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nulls {
+    /// Nothing: the other columns decide.
+    Ignore,
+    /// That the row has no end: it is kept.
+    Keep,
+}
+
+/// The bounds of a run. `None` is no bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// The most items that one page examines: at least 1.
+    pub(crate) page: Option<u64>,
+    /// The time that a page should take: at least 1 ms.
+    pub(crate) page_time: SignedDuration,
+    /// The most items of a run: at least 1.
+    pub(crate) items: Option<u64>,
+    /// The most requests of a run: at least 1.
+    pub(crate) requests: Option<u64>,
+    /// The longest that a run takes: at least 1 ms.
+    pub(crate) run_time: Option<SignedDuration>,
+    /// The rest between two pages.
+    pub(crate) pause: SignedDuration,
+}
+
+/// When a run is refused because it would remove too much.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Brake {
+    /// The part of a table that may go: more than 0, at most 1.
+    pub(crate) fraction: f64,
+    /// `fraction` is asked only of tables with more items than this.
+    pub(crate) over_items: u64,
+    /// The most items that may go, whatever the fraction.
+    pub(crate) max_items: Option<u64>,
+}
+
+/// When the daemon runs a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Schedule {
+    /// A cron expression of five or six fields, as written; only the number of
+    /// its fields was checked.
+    Cron(String),
+    /// So long after each other: at least 1 s.
+    Every(SignedDuration),
+}

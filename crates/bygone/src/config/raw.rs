@@ -1,0 +1,329 @@
+//! The file as it is written: every table and every key there is.
+//!
+//! These types are the one list of keys. Reading asks for exactly their fields
+//! and the JSON Schema is derived from them, with these comments as its
+//! descriptions, so they speak to the people who write the file. A field is
+//! `None` where the key is absent, and also where its value was refused, which
+//! is then reported already.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use miette::SourceSpan;
+use schemars::JsonSchema;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::deadline::RawDeadline;
+use super::error::{Code, Problem};
+use super::fields::{Fields, Located, Read, ReadTable, Reader, Text, read_elements, read_table, wrong_type};
+
+/// The configuration of bygone: where items live, and which of them are past
+/// their time.
+///
+/// Every string may hold `${VAR}`, `${VAR:-default}` and `${file:path}`; `$$`
+/// is a dollar sign. Lengths of time are strings such as "30d", "1h30m" or
+/// "500ms".
+#[derive(Debug, JsonSchema)]
+#[schemars(title = "bygone.toml", deny_unknown_fields)]
+pub(super) struct RawFile {
+    /// The databases, each by its name: `[source.NAME]`.
+    #[schemars(with = "BTreeMap<String, RawSource>", required)]
+    pub(super) source: Option<RawSources>,
+    /// The policies: `[[policy]]`, each with a name of its own.
+    #[schemars(with = "Vec<RawPolicy>", required, length(min = 1))]
+    pub(super) policy: Option<RawPolicies>,
+    /// The brake of every policy that does not say otherwise.
+    pub(super) brake: Option<RawBrake>,
+    /// The budget of every policy that does not say otherwise.
+    pub(super) budget: Option<RawBudget>,
+    /// How far clocks may differ.
+    pub(super) clock: Option<RawClock>,
+}
+
+impl ReadTable for RawFile {
+    const WHAT: &'static str = "the file";
+    const EXAMPLE: &'static str = "write keys and tables";
+
+    fn read_fields(fields: &mut Fields<'_, '_, '_>) -> Self {
+        Self {
+            source: fields.optional("source"),
+            policy: fields.optional("policy"),
+            brake: fields.optional("brake"),
+            budget: fields.optional("budget"),
+            clock: fields.optional("clock"),
+        }
+    }
+}
+
+/// The sources with their names and where those stand.
+#[derive(Debug)]
+pub(super) struct RawSources(pub(super) Vec<(String, SourceSpan, RawSource)>);
+
+impl Read for RawSources {
+    fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {
+        let help = "name the source in its header, `[source.NAME]`, and write the keys below it";
+        let DeValue::Table(table) = value.get_ref() else {
+            let problem = wrong_type(key, "a table of sources", value.get_ref(), help);
+            reader.report(value.span(), problem);
+            return None;
+        };
+        let mut sources = Vec::new();
+        for (name, value) in table {
+            let title = name.get_ref().as_ref();
+            let DeValue::Table(table) = value.get_ref() else {
+                let key = format!("source.{title}");
+                let problem = wrong_type(&key, "a table", value.get_ref(), help);
+                reader.report(name.span(), problem);
+                continue;
+            };
+            let what = format!("source {title:?}");
+            let source = read_table(reader, &what, value.span(), table);
+            sources.push((title.to_owned(), name.span().into(), source));
+        }
+        Some(Self(sources))
+    }
+}
+
+/// A database.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Source", deny_unknown_fields)]
+pub(super) struct RawSource {
+    /// Where it is: `postgres://`, `postgresql://`, `mysql://`, `mariadb://` or
+    /// `sqlite:`. Keep passwords out of the file: `${DATABASE_URL}`.
+    #[schemars(required)]
+    pub(super) url: Option<Text>,
+    /// The schema (in MySQL and MariaDB: the database) that holds the tables.
+    /// Default: what the connection takes for current.
+    #[schemars(length(min = 1))]
+    pub(super) schema: Option<Text>,
+    /// What the names of all tables begin with; policies leave it out.
+    #[schemars(length(min = 1))]
+    pub(super) table_prefix: Option<Text>,
+    /// The longest that one statement may take.
+    pub(super) statement_timeout: Option<Located<SignedDuration>>,
+    /// The longest that one statement may wait for a lock.
+    pub(super) lock_timeout: Option<Located<SignedDuration>>,
+}
+
+impl ReadTable for RawSource {
+    const WHAT: &'static str = "a source";
+    const EXAMPLE: &'static str = "write `[source.NAME]` with the keys below it";
+
+    fn read_fields(fields: &mut Fields<'_, '_, '_>) -> Self {
+        Self {
+            url: fields.required("url", "say where it is: `url = \"${DATABASE_URL}\"`"),
+            schema: fields.optional("schema"),
+            table_prefix: fields.optional("table_prefix"),
+            statement_timeout: fields.optional("statement_timeout"),
+            lock_timeout: fields.optional("lock_timeout"),
+        }
+    }
+}
+
+/// The policies, without those that were found empty.
+#[derive(Debug)]
+pub(super) struct RawPolicies(pub(super) Vec<RawPolicy>);
+
+impl Read for RawPolicies {
+    fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {
+        let DeValue::Array(elements) = value.get_ref() else {
+            let help = "write the header with two brackets: `[[policy]]`";
+            let problem = wrong_type(key, "an array of tables", value.get_ref(), help);
+            reader.report(value.span(), problem);
+            return None;
+        };
+        let mut policies = Vec::new();
+        for element in elements {
+            if element.get_ref().as_table().is_some_and(toml::map::Map::is_empty) {
+                let problem = Problem::new(Code::EmptyPolicy, "this policy is empty")
+                    .label("nothing follows")
+                    .help("write `name`, `source`, `table`, `deadline` and `keep`, or remove it");
+                reader.report(element.span(), problem);
+            } else if let Some(policy) = RawPolicy::read(reader, key, element) {
+                policies.push(policy);
+            }
+        }
+        Some(Self(policies))
+    }
+}
+
+/// Which rows of a table are past their time.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Policy", deny_unknown_fields)]
+pub(super) struct RawPolicy {
+    /// The policy's name, in reports and on the command line.
+    #[schemars(required, length(min = 1, max = 100))]
+    pub(super) name: Option<Text>,
+    /// The name of the source that the table is in.
+    #[schemars(required)]
+    pub(super) source: Option<Text>,
+    /// What kind of items it sweeps: rows of a table.
+    #[schemars(extend("const" = "rows"))]
+    pub(super) kind: Option<Text>,
+    /// The table.
+    #[schemars(required, length(min = 1))]
+    pub(super) table: Option<Text>,
+    /// Which column holds the deadline, and in what form.
+    #[schemars(required)]
+    pub(super) deadline: Option<Located<RawDeadline>>,
+    /// How long a row stays after its deadline.
+    #[schemars(required)]
+    pub(super) keep: Option<Located<SignedDuration>>,
+    /// A condition in SQL: only rows that meet it are swept.
+    #[schemars(rename = "where", length(min = 1))]
+    pub(super) where_: Option<Text>,
+    /// The columns that tell rows apart. Default: the primary key, or a unique
+    /// index.
+    pub(super) key: Option<RawKey>,
+    /// The time zone of timestamps that carry none: an IANA name such as
+    /// "Europe/Berlin". Default: UTC.
+    pub(super) zone: Option<Text>,
+    /// When it runs, as cron: five fields, or six with seconds first; in UTC.
+    pub(super) schedule: Option<Text>,
+    /// How often it runs; instead of `schedule`.
+    pub(super) every: Option<Located<SignedDuration>>,
+    /// The bounds of a run.
+    pub(super) budget: Option<RawBudget>,
+    /// When to refuse a run because it would remove too much.
+    pub(super) brake: Option<RawBrake>,
+}
+
+impl ReadTable for RawPolicy {
+    const WHAT: &'static str = "a policy";
+    const EXAMPLE: &'static str = "write `[[policy]]` with the keys below it";
+
+    fn read_fields(fields: &mut Fields<'_, '_, '_>) -> Self {
+        let name: Option<Text> = fields.required("name", "give it a name of its own: `name = \"expired-tokens\"`");
+        if let Some(name) = &name {
+            fields.call(format!("policy {:?}", name.written));
+        }
+        Self {
+            name,
+            source: fields.required("source", "name a source of this file: `source = \"…\"`"),
+            kind: fields.optional("kind"),
+            table: fields.required("table", "name the table: `table = \"access_tokens\"`"),
+            deadline: fields
+                .required("deadline", "name the column that holds the deadline: `deadline = \"expires_at\"`"),
+            keep: fields.required("keep", "say how long rows stay after their deadline: `keep = \"30d\"`, or \"0s\""),
+            where_: fields.optional("where"),
+            key: fields.optional("key"),
+            zone: fields.optional("zone"),
+            schedule: fields.optional("schedule"),
+            every: fields.optional("every"),
+            budget: fields.optional("budget"),
+            brake: fields.optional("brake"),
+        }
+    }
+}
+
+/// One column, or several that tell rows apart together.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Key", untagged)]
+pub(super) enum RawKey {
+    /// One column.
+    One(#[schemars(length(min = 1))] Text),
+    /// Several columns.
+    Several(#[schemars(length(min = 1))] Located<Vec<Text>>),
+}
+
+impl Read for RawKey {
+    fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::String(_) => Text::read(reader, key, value).map(Self::One),
+            DeValue::Array(elements) => {
+                read_elements(reader, key, elements).map(|columns| Self::Several(Located::new(columns, value.span())))
+            }
+            other => {
+                let help = "write `key = \"id\"`, or `key = [\"tenant\", \"id\"]`";
+                let problem = wrong_type(key, "a column or a list of columns", other, help);
+                reader.report(value.span(), problem);
+                None
+            }
+        }
+    }
+}
+
+/// The bounds of a run. What is left out is not bounded, except as said.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Budget", deny_unknown_fields)]
+pub(super) struct RawBudget {
+    /// The most items that one page examines.
+    #[schemars(range(min = 1))]
+    pub(super) page: Option<Located<u64>>,
+    /// The time that a page should take; its size follows. Default: "50ms".
+    pub(super) page_time: Option<Located<SignedDuration>>,
+    /// The most items that a run examines.
+    #[schemars(range(min = 1))]
+    pub(super) items: Option<Located<u64>>,
+    /// The most requests that a run makes to the source.
+    #[schemars(range(min = 1))]
+    pub(super) requests: Option<Located<u64>>,
+    /// The longest that a run takes.
+    pub(super) run_time: Option<Located<SignedDuration>>,
+    /// The rest between two pages. Default: "0s".
+    pub(super) pause: Option<Located<SignedDuration>>,
+}
+
+impl ReadTable for RawBudget {
+    const WHAT: &'static str = "`budget`";
+    const EXAMPLE: &'static str = "write `budget = { page = 1000, run_time = \"1m\" }`";
+
+    fn read_fields(fields: &mut Fields<'_, '_, '_>) -> Self {
+        Self {
+            page: fields.optional("page"),
+            page_time: fields.optional("page_time"),
+            items: fields.optional("items"),
+            requests: fields.optional("requests"),
+            run_time: fields.optional("run_time"),
+            pause: fields.optional("pause"),
+        }
+    }
+}
+
+/// When to refuse a run because it would remove too much.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Brake", deny_unknown_fields)]
+pub(super) struct RawBrake {
+    /// The part of a table that may go in one sweep: more than 0, at most 1.
+    /// Default: 0.5.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    pub(super) fraction: Option<Located<f64>>,
+    /// Tables of up to so many items may go whatever the fraction. Default:
+    /// 1000.
+    pub(super) over_items: Option<Located<u64>>,
+    /// The most items that may go in one sweep, whatever the fraction.
+    pub(super) max_items: Option<Located<u64>>,
+}
+
+impl ReadTable for RawBrake {
+    const WHAT: &'static str = "`brake`";
+    const EXAMPLE: &'static str =
+        "write `brake = { fraction = 0.5 }`; with `fraction = 1.0` any part of a table may go";
+
+    fn read_fields(fields: &mut Fields<'_, '_, '_>) -> Self {
+        Self {
+            fraction: fields.optional("fraction"),
+            over_items: fields.optional("over_items"),
+            max_items: fields.optional("max_items"),
+        }
+    }
+}
+
+/// How far clocks may differ.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Clock", deny_unknown_fields)]
+pub(super) struct RawClock {
+    /// A source whose clock differs by more from this machine's is refused.
+    /// Default: "60s".
+    pub(super) skew_max: Option<Located<SignedDuration>>,
+}
+
+impl ReadTable for RawClock {
+    const WHAT: &'static str = "`clock`";
+    const EXAMPLE: &'static str = "write `clock = { skew_max = \"60s\" }`";
+
+    fn read_fields(fields: &mut Fields<'_, '_, '_>) -> Self {
+        Self { skew_max: fields.optional("skew_max") }
+    }
+}

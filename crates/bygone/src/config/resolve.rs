@@ -1,0 +1,281 @@
+//! From the file as written to the configuration that was meant: what names
+//! refer to, what values may be, what is left out.
+//!
+//! Each part is judged for itself and all are judged, even when one before was
+//! refused; only then is the whole put together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::SignedDuration;
+use jiff::tz::TimeZone;
+use miette::SourceSpan;
+
+use super::deadline;
+use super::error::{Code, ConfigError, Findings, Problem};
+use super::fields::{Located, Text};
+use super::limits::{self, BrakeLayer, BudgetLayer};
+use super::model::{Config, Policy, PolicySpans, Schedule, Source};
+use super::raw::{RawFile, RawKey, RawPolicy, RawSource};
+use super::suggest::nearest;
+use super::{condition, url};
+
+/// How far clocks may differ where the file does not say.
+const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
+
+/// The longest name of a policy or source, in characters.
+const NAME_CHARS_MAX: usize = 100;
+
+/// Judges the file; `findings` are those of reading it.
+pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, ConfigError> {
+    let raw_sources = raw.source.map(|sources| sources.0).unwrap_or_default();
+    let raw_policies = raw.policy.map(|policies| policies.0).unwrap_or_default();
+    let file = FileLevel {
+        // The names of refused sources too: what refers to them is right.
+        sources: raw_sources.iter().map(|(name, ..)| name.clone()).collect(),
+        budget: BudgetLayer::check(raw.budget, &mut findings),
+        brake: BrakeLayer::check(raw.brake, &mut findings),
+    };
+    let skew_max =
+        raw.clock.and_then(|clock| limits::positive("skew_max", clock.skew_max, &mut findings)).unwrap_or(SKEW_MAX);
+    unique_names(&raw_policies, &mut findings);
+    let sources: BTreeMap<String, Source> = raw_sources
+        .into_iter()
+        .filter_map(|(name, span, raw)| source(&name, span, raw, &mut findings))
+        .map(|source| (source.name.clone(), source))
+        .collect();
+    let policies: Vec<Policy> = raw_policies.into_iter().filter_map(|raw| policy(raw, &file, &mut findings)).collect();
+    // A file with other errors may have its policies behind one of them.
+    if policies.is_empty() && findings.is_empty() {
+        findings.add_placeless(no_policies(findings.text().name()));
+    }
+    if !findings.is_empty() {
+        return Err(findings.into_error());
+    }
+    Ok(Config { source_text: findings.text().clone(), sources, policies, skew_max })
+}
+
+/// What policies take from the rest of the file.
+struct FileLevel {
+    sources: BTreeSet<String>,
+    budget: BudgetLayer,
+    brake: BrakeLayer,
+}
+
+fn no_policies(name: &str) -> Problem {
+    Problem::new(Code::NoPolicies, format!("{name} has no policies"))
+        .help("add a `[[policy]]` with `name`, `source`, `table`, `deadline` and `keep`")
+}
+
+/// Reports every policy whose name an earlier one has.
+fn unique_names(policies: &[RawPolicy], findings: &mut Findings) {
+    let mut first: BTreeMap<&str, SourceSpan> = BTreeMap::new();
+    for name in policies.iter().filter_map(|policy| policy.name.as_ref()) {
+        let Some(span) = first.get(name.value.as_str()) else {
+            first.insert(&name.value, name.span);
+            continue;
+        };
+        let problem = Problem::new(Code::DuplicateName, format!("two policies have the name {:?}", name.written))
+            .label("and again here")
+            .help("give each policy a name of its own: reports and commands go by it");
+        findings.add_pair((*span, "first here"), name.span, problem);
+    }
+}
+
+fn source(name: &str, span: SourceSpan, raw: RawSource, findings: &mut Findings) -> Option<Source> {
+    if !is_title(name) {
+        findings.add(span, bad_title("the name of a source"));
+    }
+    let url_span = raw.url.as_ref().map(|url| url.span);
+    let url = raw.url.and_then(|url| url::check(&url).map_err(|problem| findings.add(url.span, problem)).ok());
+    let schema = raw.schema.map(|text| plain_name("schema", text, findings));
+    let table_prefix = raw.table_prefix.map(|text| plain_name("table_prefix", text, findings));
+    Some(Source {
+        name: name.to_owned(),
+        schema: schema.flatten(),
+        table_prefix: table_prefix.flatten(),
+        statement_timeout: limits::timeout("statement_timeout", raw.statement_timeout, findings),
+        lock_timeout: limits::timeout("lock_timeout", raw.lock_timeout, findings),
+        url: url?,
+        url_span: url_span?,
+    })
+}
+
+fn policy(raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<Policy> {
+    let spans = policy_spans(&raw);
+    let name = raw.name.and_then(|text| policy_name(text, findings));
+    let source = raw.source.and_then(|text| known_source(text, file, findings));
+    if let Some(kind) = raw.kind {
+        check_kind(&kind, findings);
+    }
+    let table = raw.table.and_then(|text| plain_name("table", text, findings));
+    let deadline = raw.deadline.and_then(|raw| deadline::resolve(raw.value, findings));
+    let where_ = raw.where_.map(|text| {
+        if let Err(problem) = condition::check(&text.value) {
+            findings.add(text.span, problem);
+        }
+        text.value
+    });
+    let key = raw.key.map(|key| key_columns(key, findings));
+    let zone = raw.zone.map(|text| iana_zone(&text, findings));
+    let schedule = schedule(raw.schedule, raw.every, findings);
+    let budget = BudgetLayer::check(raw.budget, findings).over(&file.budget);
+    let brake = BrakeLayer::check(raw.brake, findings).over(&file.brake);
+    Some(Policy {
+        name: name?,
+        source: source?,
+        table: table?,
+        deadline: deadline?,
+        keep: raw.keep?.value,
+        where_,
+        key: key.flatten(),
+        zone: zone.flatten(),
+        budget,
+        brake,
+        schedule,
+        spans: spans?,
+    })
+}
+
+/// `None` where something that must be there is not.
+fn policy_spans(raw: &RawPolicy) -> Option<PolicySpans> {
+    Some(PolicySpans {
+        name: raw.name.as_ref()?.span,
+        source: raw.source.as_ref()?.span,
+        table: raw.table.as_ref()?.span,
+        deadline: raw.deadline.as_ref()?.span,
+        where_: raw.where_.as_ref().map(|text| text.span),
+        key: raw.key.as_ref().map(|key| match key {
+            RawKey::One(text) => text.span,
+            RawKey::Several(list) => list.span,
+        }),
+    })
+}
+
+fn policy_name(text: Text, findings: &mut Findings) -> Option<String> {
+    if !is_title(&text.value) {
+        findings.add(text.span, bad_title("the name of a policy"));
+        return None;
+    }
+    Some(text.value)
+}
+
+/// Whether it will do as a name that people see and type.
+fn is_title(name: &str) -> bool {
+    !is_blank_or_control(name) && name.chars().count() <= NAME_CHARS_MAX
+}
+
+fn bad_title(what: &str) -> Problem {
+    Problem::new(Code::BadValue, format!("{what} must be 1 to {NAME_CHARS_MAX} characters of text"))
+        .label("not a name")
+        .help("write a short name without control characters, such as \"expired-tokens\"")
+}
+
+fn known_source(text: Text, file: &FileLevel, findings: &mut Findings) -> Option<String> {
+    if file.sources.contains(&text.value) {
+        return Some(text.value);
+    }
+    let names = file.sources.iter().map(String::as_str);
+    let label = match nearest(&text.value, names.clone()) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "not a source of this file".to_owned(),
+    };
+    let help = if file.sources.is_empty() {
+        "add the source: a `[source.NAME]` with its `url`".to_owned()
+    } else {
+        let names: Vec<&str> = names.collect();
+        format!("name one of the sources ({}), or add a `[source.NAME]`", names.join(", "))
+    };
+    let problem =
+        Problem::new(Code::MissingSource, format!("there is no source {:?}", text.written)).label(label).help(help);
+    findings.add(text.span, problem);
+    None
+}
+
+fn check_kind(kind: &Text, findings: &mut Findings) {
+    if kind.value == "rows" {
+        return;
+    }
+    let problem = Problem::new(Code::BadValue, "the only `kind` so far is \"rows\"")
+        .label("not supported yet")
+        .help("write `kind = \"rows\"`, or leave `kind` out");
+    findings.add(kind.span, problem);
+}
+
+fn key_columns(raw: RawKey, findings: &mut Findings) -> Option<Vec<String>> {
+    let list = match raw {
+        RawKey::One(text) => return Some(vec![plain_name("key", text, findings)?]),
+        RawKey::Several(list) => list,
+    };
+    let named = list.value.len();
+    let columns: Vec<String> = list.value.into_iter().filter_map(|text| plain_name("key", text, findings)).collect();
+    if columns.len() < named {
+        return None;
+    }
+    let distinct: BTreeSet<&String> = columns.iter().collect();
+    if columns.is_empty() || distinct.len() < columns.len() {
+        let problem = Problem::new(Code::BadValue, "`key` must name at least one column, and none twice")
+            .label("these columns")
+            .help("name the columns that tell rows apart, or leave `key` out to use the primary key");
+        findings.add(list.span, problem);
+        return None;
+    }
+    Some(columns)
+}
+
+/// Takes a name that a database may know. Whether it does is not known here.
+pub(super) fn plain_name(key: &str, text: Text, findings: &mut Findings) -> Option<String> {
+    if is_blank_or_control(&text.value) {
+        let problem = Problem::new(Code::BadValue, format!("`{key}` holds an empty or unprintable name"))
+            .label("not a name")
+            .help("write the name as the database knows it, or remove it");
+        findings.add(text.span, problem);
+        return None;
+    }
+    Some(text.value)
+}
+
+fn is_blank_or_control(name: &str) -> bool {
+    name.trim().is_empty() || name.contains(char::is_control)
+}
+
+fn iana_zone(text: &Text, findings: &mut Findings) -> Option<String> {
+    let zone = TimeZone::get(&text.value).ok();
+    // The name in its own spelling: databases are stricter about case.
+    if let Some(name) = zone.as_ref().and_then(TimeZone::iana_name) {
+        return Some(name.to_owned());
+    }
+    let known: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
+    let label = match nearest(&text.value, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "not known".to_owned(),
+    };
+    let help = if known.is_empty() {
+        "this machine has no time zone database: install tzdata, or use \"UTC\""
+    } else {
+        "write a name of the IANA time zone database, such as \"Europe/Berlin\" or \"UTC\""
+    };
+    let problem = Problem::new(Code::BadZone, "`zone` is not the name of a time zone").label(label).help(help);
+    findings.add(text.span, problem);
+    None
+}
+
+fn schedule(cron: Option<Text>, every: Option<Located<SignedDuration>>, findings: &mut Findings) -> Option<Schedule> {
+    if let (Some(cron), Some(every)) = (&cron, &every) {
+        let problem = Problem::new(Code::ConflictingKeys, "`schedule` and `every` exclude each other")
+            .label("and an interval here")
+            .help("keep one of them");
+        findings.add_pair((cron.span, "a schedule here"), every.span, problem);
+    }
+    if let Some(cron) = cron {
+        let fields = cron.value.split_whitespace().count();
+        if matches!(fields, 5 | 6) {
+            return Some(Schedule::Cron(cron.value));
+        }
+        let problem = Problem::new(Code::BadSchedule, "`schedule` must have five fields, or six with seconds first")
+            .label(format!("{fields} fields"))
+            .help("\"0 5 */4 * * *\" is every four hours, five minutes past; or write `every = \"4h\"`");
+        findings.add(cron.span, problem);
+        return None;
+    }
+    limits::interval("every", every, findings).map(Schedule::Every)
+}

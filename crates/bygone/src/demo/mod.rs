@@ -1,0 +1,148 @@
+//! `bygone demo`: everything at once, on embedded parts, in a throw-away directory.
+//!
+//! It is no film: it makes a real database and a real `bygone.toml` and runs the same code as `plan` and `sweep`.
+
+mod auth_server;
+mod survivors;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bygone_core::{Boundary, CancellationToken, Clock, Consent, Report};
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use self::auth_server::AuthServer;
+use crate::assembly::{Access, assemble, brake};
+use crate::cli;
+use crate::config::{self, Config, ProcessEnv};
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::{output, plan, sweep};
+
+/// How often the living demo sweeps.
+const BEAT: Duration = Duration::from_secs(2);
+
+/// Runs the verb.
+pub(crate) async fn run(flags: &cli::Demo, clock: &Arc<dyn Clock>, cancel: CancellationToken) -> Result<Exit, Problem> {
+    let place = Place::new(flags.dir.clone())?;
+    // Whole seconds, so that rows can be made which end exactly on the boundary.
+    let boundary = Boundary::at(Timestamp::from_second(clock.now().as_second()).unwrap_or_default());
+    let server = AuthServer::create(place.path(), boundary.instant(), flags.rows).map_err(|e| broken(&e))?;
+    let config = write_config(place.path(), &server)?;
+    output::talk(format!(
+        "An auth server's database with {} rows in {} tables, in {}\n",
+        output::grouped(u64::from(flags.rows)),
+        auth_server::TABLES.len(),
+        place.path().display()
+    ));
+    output::data(format!("The policies (bygone.toml):\n\n{}", server.config_text()));
+
+    output::data("What a sweep would do (bygone plan):");
+    let mut assembly = assemble(&config, config.policies.iter().collect(), Access::Read, clock).await;
+    assembly.boundary = sweep::earlier(boundary.instant(), assembly.boundary)?;
+    output::data(output::plan::render(&plan::make(&config, assembly).await));
+
+    output::data("\nThe sweep (bygone sweep):");
+    let report = sweep_at(&config, Some(boundary), clock, cancel.clone()).await?;
+    output::data(output::report::render(&report));
+
+    output::data("\nWhat survived, and why (asked of the database itself):");
+    output::data(survivors::render(&server, boundary.instant()).map_err(|e| broken(&e))?);
+    let exit = Exit::of_sweep(&report.policies);
+    if exit == Exit::Done && !flags.once && std::io::stdout().is_terminal() {
+        live(&server, &config, clock, cancel).await?;
+    }
+    place.farewell();
+    Ok(exit)
+}
+
+/// Lets rows expire and sweeps them, until somebody stops it.
+async fn live(
+    server: &AuthServer,
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+    cancel: CancellationToken,
+) -> Result<(), Problem> {
+    output::talk("\nNow new tokens come and expire; a sweep every two seconds, until Ctrl-C.");
+    loop {
+        let made = server.issue(clock.now()).map_err(|e| broken(&e))?;
+        tokio::select! {
+            () = clock.sleep(BEAT) => {}
+            () = cancel.cancelled() => return Ok(()),
+        }
+        let report = sweep_at(config, None, clock, cancel.clone()).await?;
+        let removed: u64 = report.policies.iter().map(|policy| policy.tally.removed).sum();
+        let elapsed: u64 = report.policies.iter().map(|policy| policy.elapsed_ms).sum();
+        output::data(format!(
+            "{}  {made} made, {removed} removed in {elapsed} ms: {}",
+            bygone_core::format_instant(report.boundary),
+            report.outcome.as_str()
+        ));
+    }
+}
+
+async fn sweep_at(
+    config: &Config,
+    boundary: Option<Boundary>,
+    clock: &Arc<dyn Clock>,
+    cancel: CancellationToken,
+) -> Result<Report, Problem> {
+    let mut assembly = assemble(config, config.policies.iter().collect(), Access::Write, clock).await;
+    if let Some(boundary) = boundary {
+        assembly.boundary = sweep::earlier(boundary.instant(), assembly.boundary)?;
+    }
+    let consents = config.policies.iter().map(|policy| Consent::Brake(brake(policy))).collect();
+    Ok(sweep::execute(config, assembly, consents, clock, cancel).await)
+}
+
+fn write_config(place: &Path, server: &AuthServer) -> Result<Config, Problem> {
+    let path = place.join("bygone.toml");
+    std::fs::write(&path, server.config_text()).map_err(|error| broken(&error))?;
+    config::load(&path, &ProcessEnv).map_err(|error| broken(&error))
+}
+
+fn broken(error: &dyn std::error::Error) -> Problem {
+    Problem::failed(format!("the demo broke: {error}"))
+}
+
+/// The directory of the demo: thrown away, unless the user named it.
+enum Place {
+    Temporary(TempDir),
+    Named(PathBuf),
+}
+
+impl Place {
+    fn new(named: Option<PathBuf>) -> Result<Self, Problem> {
+        match named {
+            Some(path) => {
+                std::fs::create_dir(&path).map_err(|error| {
+                    Problem::usage(
+                        format!("cannot make {}: {error}", path.display()),
+                        "name a directory that does not exist yet",
+                    )
+                })?;
+                Ok(Self::Named(path))
+            }
+            None => {
+                tempfile::Builder::new().prefix("bygone-demo-").tempdir().map(Self::Temporary).map_err(|e| broken(&e))
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Temporary(directory) => directory.path(),
+            Self::Named(path) => path,
+        }
+    }
+
+    fn farewell(&self) {
+        if let Self::Named(path) = self {
+            let config = path.join("bygone.toml");
+            output::talk(format!("\nIt is all still there. Try:\n  bygone plan --config {}", config.display()));
+        }
+    }
+}

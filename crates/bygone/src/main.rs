@@ -1,0 +1,116 @@
+//! The `bygone` program: arguments to configuration, configuration to targets, targets to the engine.
+
+mod assembly;
+mod check;
+mod cli;
+mod config;
+mod demo;
+mod exit;
+mod output;
+mod plan;
+mod problem;
+mod signals;
+mod sweep;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bygone_core::{Clock, SystemClock};
+use clap::{CommandFactory, Parser};
+use miette::Diagnostic;
+
+use crate::cli::{Cli, Global, Verb};
+use crate::config::{Config, ProcessEnv};
+use crate::exit::Exit;
+use crate::problem::Problem;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            // Help and version are answers, not mistakes.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            return exit.code().into();
+        }
+    };
+    start_log();
+    let exit = run(cli).unwrap_or_else(Problem::show);
+    exit.code().into()
+}
+
+/// Logs go to standard error, and only when `BYGONE_LOG` asks for them.
+fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("BYGONE_LOG").unwrap_or_else(|_| "off".into());
+    // Like everything else: colours only on a terminal, and only where they are wanted.
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let colours = std::io::stderr().is_terminal() && !plain;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+}
+
+fn run(cli: Cli) -> Result<Exit, Problem> {
+    match cli.verb {
+        Verb::Schema => output::data(format!("{:#}", config::json_schema())),
+        Verb::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "bygone", &mut script);
+            output::data(String::from_utf8_lossy(&script));
+        }
+        Verb::Man => output::data(manual()?),
+        verb => return runtime()?.block_on(run_async(&cli.global, verb)),
+    }
+    Ok(Exit::Done)
+}
+
+/// The page of the program, and behind it those of its verbs, which it refers to.
+fn manual() -> Result<String, Problem> {
+    let mut program = Cli::command();
+    program.build();
+    let mut pages = Vec::new();
+    for command in std::iter::once(&program).chain(program.get_subcommands()) {
+        clap_mangen::Man::new(command.clone())
+            .source(concat!("bygone ", env!("CARGO_PKG_VERSION")))
+            .render(&mut pages)
+            .map_err(|error| Problem::failed(format!("cannot write the manual page: {error}")))?;
+    }
+    Ok(String::from_utf8_lossy(&pages).into_owned())
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Problem> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Problem::failed(format!("cannot start: {error}")))
+}
+
+async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
+    let cancel =
+        signals::cancellation().map_err(|error| Problem::failed(format!("cannot listen to signals: {error}")))?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    if let Verb::Demo(flags) = verb {
+        return demo::run(&flags, &clock, cancel).await;
+    }
+    let config = match load(global) {
+        Ok(config) => config,
+        Err(exit) => return Ok(exit),
+    };
+    match verb {
+        Verb::Check => signals::unless_cancelled(&cancel, check::run(global, &config, &clock)).await,
+        Verb::Plan(flags) => signals::unless_cancelled(&cancel, plan::run(global, &flags, &config, &clock)).await,
+        Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
+        Verb::Demo(_) | Verb::Schema | Verb::Completions { .. } | Verb::Man => Ok(Exit::Done),
+    }
+}
+
+fn load(global: &Global) -> Result<Config, Exit> {
+    config::load(&global.config, &ProcessEnv).map_err(|error| {
+        show(error);
+        Exit::Config
+    })
+}
+
+fn show(diagnostic: impl Diagnostic + Send + Sync + 'static) {
+    output::talk(format!("{:?}", miette::Report::new(diagnostic)));
+}

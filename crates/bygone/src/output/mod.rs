@@ -1,0 +1,77 @@
+//! Where words go: data to standard output, talk to standard error.
+
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod report;
+
+use std::io::{self, Write};
+
+use comfy_table::{ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
+use serde::Serialize;
+
+use crate::cli::Format;
+
+/// Writes data. A reader that went away (`bygone plan | head`) is no error.
+pub(crate) fn data(text: impl AsRef<str>) {
+    let _ = writeln!(io::stdout().lock(), "{}", text.as_ref().trim_end_matches('\n'));
+}
+
+/// Writes to a person.
+pub(crate) fn talk(text: impl AsRef<str>) {
+    let _ = writeln!(io::stderr().lock(), "{}", text.as_ref().trim_end_matches('\n'));
+}
+
+/// Writes JSON: the whole, or one line for each part.
+pub(crate) fn json<T: Serialize, L: Serialize>(
+    format: Format,
+    whole: &T,
+    lines: &[L],
+) -> Result<(), serde_json::Error> {
+    if format == Format::Jsonl {
+        for line in lines {
+            data(serde_json::to_string(line)?);
+        }
+    } else {
+        data(serde_json::to_string_pretty(whole)?);
+    }
+    Ok(())
+}
+
+/// A line under the headings, and nothing else between a person and the numbers.
+const STYLE: TableStyle = TableStyle::new()
+    .header_lines(ContentLineStyle::new(' ', ' ', ' '))
+    .header_separator(LineStyle::new('─', '─', '─', '─'))
+    .content_lines(ContentLineStyle::new(' ', ' ', ' '))
+    .bottom_border(LineStyle::new('─', '─', '─', '─'));
+
+/// A table in the house's dress.
+pub(crate) fn table(headings: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_header(headings.iter().copied());
+    table
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A plan, for people.
+
+use super::{grouped, table};
+use crate::plan::{Plan, PolicyPlan};
+
+/// The plan as a table, with what to look at below it.
+pub(crate) fn render(plan: &Plan) -> String {
+    let mut rows = table(&["policy", "table", "would remove", "oldest deadline", "walk", "index", "about"]);
+    for policy in &plan.policies {
+        let none = || "–".to_owned();
+        rows.add_row([
+            policy.policy.clone(),
+            policy.table.clone().unwrap_or_else(none),
+            would_remove(policy),
+            policy.oldest.as_deref().map_or_else(none, |oldest| oldest.replace(".000000Z", "Z")),
+            policy.walk.clone().unwrap_or_else(none),
+            policy.index.clone().unwrap_or_else(none),
+            policy.estimated_seconds.map_or_else(none, |seconds| format!("{} s", grouped(seconds))),
+        ]);
+    }
+    let mut lines = vec![rows.to_string()];
+    for policy in &plan.policies {
+        lines.extend(remarks(policy).into_iter().map(|remark| format!("{}: {remark}", policy.policy)));
+    }
+    let total: u64 = plan.policies.iter().filter_map(|policy| policy.would_remove).sum();
+    lines.push(format!("{} would be removed, boundary {}; nothing was written", grouped(total), plan.boundary));
+    lines.join("\n")
+}
+
+fn would_remove(policy: &PolicyPlan) -> String {
+    match (&policy.error, policy.would_remove) {
+        (Some(_), _) => "refused".to_owned(),
+        (None, None) => "unknown".to_owned(),
+        (None, Some(items)) if policy.brake.is_some() => format!("{} (brake)", grouped(items)),
+        (None, Some(items)) => grouped(items),
+    }
+}
+
+fn remarks(policy: &PolicyPlan) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let (Some(walk), Some(why)) = (&policy.walk, &policy.why) {
+        lines.push(format!("walks by {walk}: {why}"));
+    }
+    if policy.unreadable > 0 {
+        lines.push(format!("{} rows have no deadline that can be read; they stay", grouped(policy.unreadable)));
+    }
+    lines.extend(policy.brake.iter().map(|why| format!("the brake would hold: {why}")));
+    lines.extend(policy.warnings.iter().cloned());
+    lines
+}

@@ -1,0 +1,207 @@
+//! `bygone plan`: what a sweep would do. Writes nothing, ever: its sessions are read-only.
+
+use std::sync::Arc;
+
+use bygone_core::{Boundary, BrakeDecision, Clock, Outcome, SweepOutcome, Target, TargetError, format_instant};
+use bygone_sql::RowPlan;
+use serde::{Deserialize, Serialize};
+
+use crate::assembly::{Access, Assembly, Bound, assemble, brake, select};
+use crate::cli::{self, Format, Global};
+use crate::config::{Config, Policy, Schedule};
+use crate::exit::Exit;
+use crate::output;
+use crate::problem::{Once, Problem};
+
+/// A plan: the frame of a report, with what would be.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) boundary: String,
+    pub(crate) outcome: SweepOutcome,
+    pub(crate) policies: Vec<PolicyPlan>,
+}
+
+/// One policy's part of a plan.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PolicyPlan {
+    pub(crate) policy: String,
+    pub(crate) source: String,
+    /// Refused where a sweep would be refused.
+    pub(crate) outcome: Outcome,
+    /// How many items would go; null when that could not be counted.
+    pub(crate) would_remove: Option<u64>,
+    /// Rows without a deadline that can be read: kept.
+    pub(crate) unreadable: u64,
+    pub(crate) oldest: Option<String>,
+    pub(crate) lag_seconds: u64,
+    pub(crate) table: Option<String>,
+    pub(crate) walk: Option<String>,
+    pub(crate) why: Option<String>,
+    pub(crate) index: Option<String>,
+    pub(crate) statements: Vec<String>,
+    pub(crate) cascades: serde_json::Value,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) estimated_seconds: Option<u64>,
+    pub(crate) schedule: Option<String>,
+    /// Why the brake would hold.
+    pub(crate) brake: Option<String>,
+    pub(crate) error: Option<String>,
+    pub(crate) help: Option<String>,
+    /// What the policy said when the plan was made; a saved plan holds only for that.
+    pub(crate) definition: String,
+    #[serde(skip)]
+    pub(crate) exit: Option<Exit>,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(
+    global: &Global,
+    flags: &cli::Plan,
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+) -> Result<Exit, Problem> {
+    let policies = select(config, &flags.policies)?;
+    let mut assembly = assemble(config, policies, Access::Read, clock).await;
+    if let Some(now) = global.now {
+        assembly.boundary = Boundary::at(now);
+    }
+    let plan = make(config, assembly).await;
+    if let Some(path) = &flags.output {
+        save(&plan, path)?;
+    }
+    match global.format {
+        Format::Table => output::data(output::plan::render(&plan)),
+        format => output::json(format, &plan, &plan.policies).map_err(|error| Problem::failed(error.to_string()))?,
+    }
+    let exit = plan.policies.iter().filter_map(|policy| policy.exit).fold(Exit::Done, Exit::graver);
+    let work = plan.policies.iter().any(|policy| policy.would_remove != Some(0));
+    Ok(if exit == Exit::Done && flags.detailed_exitcode && work { Exit::WorkFound } else { exit })
+}
+
+/// Surveys every policy.
+pub(crate) async fn make(config: &Config, assembly: Assembly<'_>) -> Plan {
+    let (mut policies, mut once) = (Vec::new(), Once::default());
+    for bound in assembly.bound {
+        policies.push(plan_policy(config, bound, assembly.boundary, &mut once).await);
+    }
+    let outcome = SweepOutcome::of(policies.iter().map(|policy| policy.outcome));
+    Plan { boundary: format_instant(assembly.boundary.instant()), outcome, policies }
+}
+
+async fn plan_policy(config: &Config, bound: Bound<'_>, boundary: Boundary, once: &mut Once) -> PolicyPlan {
+    let mut plan = empty(config, bound.policy);
+    let result = match bound.target {
+        Ok(mut target) => survey(&mut plan, bound.policy, &mut target, boundary).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = result {
+        plan.outcome = if error.kind().is_refusal() { Outcome::Refused } else { Outcome::Failed };
+        plan.error = Some(error.full_message());
+        plan.help = error.help().map(str::to_owned);
+        plan.exit = Some(once.show(Problem::of_policy(config, bound.policy, &error)));
+    }
+    plan
+}
+
+async fn survey(
+    plan: &mut PolicyPlan,
+    policy: &Policy,
+    target: &mut bygone_sql::RowTarget,
+    boundary: Boundary,
+) -> Result<(), TargetError> {
+    let survey = target.survey(boundary).await?;
+    plan.would_remove = survey.bygone;
+    plan.unreadable = survey.unreadable;
+    plan.oldest = survey.oldest.map(format_instant);
+    plan.warnings = survey.warnings;
+    if let Some(oldest) = survey.oldest {
+        let age = boundary.cutoff(policy.keep).map(|cutoff| cutoff.duration_since(oldest).as_secs());
+        plan.lag_seconds = age.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(0);
+    }
+    if let BrakeDecision::Stop(why) = brake(policy).decide(survey.bygone, target).await? {
+        plan.outcome = Outcome::Refused;
+        plan.brake = Some(why);
+    }
+    if let Some(rows) = target.plan(boundary, survey.bygone) {
+        describe(plan, rows);
+    }
+    Ok(())
+}
+
+fn describe(plan: &mut PolicyPlan, rows: RowPlan) {
+    plan.table = Some(rows.table);
+    plan.walk = Some(rows.walk.as_str().to_owned());
+    plan.why = Some(rows.why);
+    plan.index = rows.index;
+    plan.statements = rows.statements;
+    plan.cascades = serde_json::to_value(rows.cascades).unwrap_or_default();
+    plan.warnings.extend(rows.warnings);
+    plan.estimated_seconds = rows.estimated_seconds;
+}
+
+fn empty(config: &Config, policy: &Policy) -> PolicyPlan {
+    PolicyPlan {
+        policy: policy.name.clone(),
+        source: policy.source.clone(),
+        outcome: Outcome::Complete,
+        would_remove: None,
+        unreadable: 0,
+        oldest: None,
+        lag_seconds: 0,
+        table: None,
+        walk: None,
+        why: None,
+        index: None,
+        statements: Vec::new(),
+        cascades: serde_json::Value::Array(Vec::new()),
+        warnings: Vec::new(),
+        estimated_seconds: None,
+        schedule: policy.schedule.as_ref().map(schedule),
+        brake: None,
+        error: None,
+        help: None,
+        definition: definition(config, policy),
+        exit: None,
+    }
+}
+
+fn schedule(schedule: &Schedule) -> String {
+    match schedule {
+        Schedule::Cron(text) => text.clone(),
+        Schedule::Every(time) => format!("every {time:#}"),
+    }
+}
+
+/// Everything that decides which rows a policy removes, as text that can be compared.
+pub(crate) fn definition(config: &Config, policy: &Policy) -> String {
+    let source = config.sources.get(&policy.source);
+    let url = source.and_then(|source| bygone_sql::SourceUrl::parse(source.url.expose()).ok());
+    let columns: Vec<String> =
+        policy.deadline.columns.iter().map(|column| format!("{:?} {}", column.format, column.column)).collect();
+    serde_json::json!({
+        "url": url.map(|url| url.to_string()),
+        "schema": source.and_then(|source| source.schema.clone()),
+        "table_prefix": source.and_then(|source| source.table_prefix.clone()),
+        "table": policy.table,
+        "deadline": columns,
+        "nulls": format!("{:?}", policy.deadline.nulls),
+        "keep": policy.keep.to_string(),
+        "where": policy.where_,
+        "zone": policy.zone,
+    })
+    .to_string()
+}
+
+fn save(plan: &Plan, path: &std::path::Path) -> Result<(), Problem> {
+    let text = serde_json::to_string_pretty(plan).map_err(|error| Problem::failed(error.to_string()))?;
+    // Whole or not at all: a plan cut short must not be swept by.
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        std::io::Write::write_all(&mut file, text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|error| Problem::failed(format!("cannot save the plan as {}: {error}", path.display())))
+}

@@ -1,0 +1,113 @@
+//! Something wrong with a policy or the command line, shown as a diagnostic with its place in the file.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use bygone_core::TargetError;
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+
+use crate::config::{Config, Policy};
+use crate::exit::Exit;
+
+/// A diagnostic.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) exit: Exit,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+    place: Option<(Arc<NamedSource<String>>, SourceSpan, String)>,
+}
+
+impl Problem {
+    /// A problem of the command line.
+    pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+        let (message, help) = (message.into(), Some(help.into()));
+        Self { exit: Exit::Usage, code: "usage", message, help, place: None }
+    }
+
+    /// Anything else that ends the program.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failed, code: "failed", message: message.into(), help: None, place: None }
+    }
+
+    /// A policy that its source refuses, at the key of the policy that it is about.
+    pub(crate) fn of_policy(config: &Config, policy: &Policy, error: &TargetError) -> Self {
+        let spans = &policy.spans;
+        let span = match error.key() {
+            Some("table") => spans.table,
+            Some("deadline") => spans.deadline,
+            Some("key") => spans.key.unwrap_or(spans.table),
+            Some("where") => spans.where_.unwrap_or(spans.table),
+            Some("source") => config.sources.get(&policy.source).map_or(spans.source, |source| source.url_span),
+            _ => spans.name,
+        };
+        Self {
+            exit: Exit::of_kind(error.kind()),
+            code: code(error),
+            message: error.full_message(),
+            help: error.help().map(str::to_owned),
+            place: Some((Arc::clone(&config.source_text), span, format!("policy `{}`", policy.name))),
+        }
+    }
+
+    /// Writes it to standard error, in colour where that is wanted.
+    pub(crate) fn show(self) -> Exit {
+        let exit = self.exit;
+        crate::output::talk(format!("{:?}", miette::Report::new(self)));
+        exit
+    }
+}
+
+/// Shows each problem once: a source that is down is one problem, however many policies wait for it.
+#[derive(Debug, Default)]
+pub(crate) struct Once(BTreeSet<String>);
+
+impl Once {
+    /// Shows the problem, unless the same was shown before.
+    pub(crate) fn show(&mut self, problem: Problem) -> Exit {
+        let exit = problem.exit;
+        let seen = problem.code == "source::unreachable" && !self.0.insert(problem.message.clone());
+        if seen { exit } else { problem.show() }
+    }
+}
+
+fn code(error: &TargetError) -> &'static str {
+    use bygone_core::ErrorKind;
+    match error.kind() {
+        ErrorKind::Unfit => "policy::unfit",
+        ErrorKind::Unreachable | ErrorKind::Lost => "source::unreachable",
+        ErrorKind::Denied => "source::denied",
+        ErrorKind::Skewed => "clock::skew",
+        ErrorKind::Brake => "policy::brake",
+        _ => "policy::failed",
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.code))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.place.as_ref().map(|(text, _, _)| text as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let (_, span, label) = self.place.as_ref()?;
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some(label.clone()), *span))))
+    }
+}

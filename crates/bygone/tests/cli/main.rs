@@ -1,0 +1,14 @@
+//! The program as its users meet it: real databases, exit codes, standard output and standard error, and always the
+//! rows that are left.
+
+#![cfg(test)] // which tells clippy that the helpers, too, may unwrap
+
+mod bad_input;
+mod clock;
+mod crash;
+mod memory;
+mod plan_writes_nothing;
+mod signals;
+mod support;
+mod terminal;
+mod verbs;

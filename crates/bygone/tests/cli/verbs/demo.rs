@@ -1,0 +1,47 @@
+//! `bygone demo`: the first thing that anybody runs.
+
+use crate::support::{Run, bygone};
+
+#[test]
+fn once_shows_it_all_and_leaves_nothing_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let run = Run::of(bygone(&["demo", "--once", "--rows", "5000"]).env("TMPDIR", temporary.path())).ends(0);
+    let places: Vec<usize> = ["[[policy]]", "would be removed", "removed in", "What survived, and why"]
+        .iter()
+        .map(|part| run.stdout.find(part).unwrap_or_else(|| panic!("{part:?} is not in {}", run.stdout)))
+        .collect();
+    assert!(places.is_sorted(), "{places:?} in {}", run.stdout);
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "something is left in TMPDIR");
+    // Four tables: something is left of each, five rows stand exactly on the boundary, and nothing is bygone.
+    let (_, survivors) = run.stdout.split_once("What survived, and why").unwrap();
+    let rows: Vec<Vec<&str>> =
+        survivors.lines().map(|line| line.split_whitespace().collect()).filter(|row: &Vec<_>| row.len() == 7).collect();
+    assert_eq!(rows.len(), 4, "{survivors}");
+    for row in rows {
+        assert_ne!(row[1], "0", "{row:?}");
+        assert_eq!((row[4], row[6]), ("5", "0"), "{row:?}");
+    }
+}
+
+/// Without a terminal there is nobody to stop it, so it ends.
+#[test]
+fn without_a_terminal_it_ends_by_itself() {
+    let temporary = tempfile::tempdir().unwrap();
+    Run::of(bygone(&["demo", "--rows", "100"]).env("TMPDIR", temporary.path())).ends(0);
+}
+
+#[test]
+fn a_named_directory_stays_and_can_be_swept() {
+    let temporary = tempfile::tempdir().unwrap();
+    let directory = temporary.path().join("demo");
+    let name = directory.to_str().unwrap();
+    let run = Run::of(&mut bygone(&["demo", "--once", "--rows", "1000", "--dir", name])).ends(0);
+    let config = directory.join("bygone.toml");
+    run.says(&[&format!("bygone plan --config {}", config.display())]);
+    let plan = Run::of(&mut bygone(&["plan", "--format", "json", "--config", config.to_str().unwrap()])).ends(0);
+    assert_eq!(plan.json()["policies"].as_array().unwrap().len(), 4);
+    // What is there already is not written over.
+    let before = std::fs::read(directory.join("auth.db")).unwrap();
+    Run::of(&mut bygone(&["demo", "--once", "--dir", name])).ends(64).says(&["does not exist yet"]);
+    assert!(std::fs::read(directory.join("auth.db")).unwrap() == before, "the database was written over");
+}

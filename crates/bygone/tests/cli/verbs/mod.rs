@@ -1,0 +1,10 @@
+//! What each verb prints and does when nothing is wrong.
+
+mod check;
+mod demo;
+mod plan;
+mod saved_plan;
+mod schema;
+mod secrets;
+mod sweep;
+mod texts;
