@@ -1,0 +1,58 @@
+//! bygone beside its peers, in one run.
+//!
+//! Absolute figures say more about a machine and its neighbours than about a program. So every bench runs the
+//! contenders in turn on equal copies of one dataset and compares them with each other: the ratio is the result, and
+//! the bars that the project sets itself are ratios. One module a bench; this file only wires them.
+
+mod failure;
+mod machine;
+mod output;
+mod report;
+mod rows;
+mod statistics;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Runs bygone and its peers side by side on data made for it.
+#[derive(Debug, Parser)]
+#[command(name = "bench")]
+struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+/// What every bench understands.
+#[derive(Clone, Copy, Debug, Args)]
+struct Common {
+    /// Small data, one run: ends within a minute. Shows that it works, not how fast it is.
+    #[arg(long, global = true)]
+    quick: bool,
+    /// One line of JSON per comparison instead of a table.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Bench {
+    /// Expired rows of PostgreSQL, SQLite and MariaDB tables.
+    Rows(rows::Options),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Cli { common, bench } = Cli::parse();
+    let done = match bench {
+        Bench::Rows(options) => rows::run(&options, common).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::talk(&format!("error: {}", failure::with_causes(&*failure)));
+            ExitCode::FAILURE
+        }
+    }
+}

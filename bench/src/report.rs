@@ -1,0 +1,142 @@
+//! What a bench says in the end: a line of JSON per comparison for machines, or a table for people.
+//!
+//! The table is Markdown, so that docs/benchmarks.md can take it over as it is.
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Ours beside one peer, or beside a limit that we set ourselves.
+///
+/// `ratio` always says how many times better ours is: more rows in the same time, or less time for the same. A bar
+/// is met when `ratio >= bar`.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Comparison {
+    /// The bench.
+    pub(crate) bench: &'static str,
+    /// The data it ran on.
+    pub(crate) case: String,
+    /// What ours is compared with.
+    pub(crate) peer: String,
+    /// Our figure.
+    pub(crate) ours: f64,
+    /// The peer's.
+    pub(crate) theirs: f64,
+    /// What both are measured in.
+    pub(crate) unit: &'static str,
+    /// How many times better ours is.
+    pub(crate) ratio: f64,
+    /// The least that it must be.
+    pub(crate) bar: Option<f64>,
+}
+
+impl Comparison {
+    /// More is better.
+    pub(crate) fn of_rates(bench: &'static str, case: &str, peer: &str, rates: (f64, f64), bar: Option<f64>) -> Self {
+        let (ours, theirs) = rates;
+        let ratio = rounded(ours / theirs, 3);
+        let (ours, theirs) = (ours.round(), theirs.round());
+        Self { bench, case: case.to_owned(), peer: peer.to_owned(), ours, theirs, unit: "rows/s", ratio, bar }
+    }
+
+    /// A time that must stay within a limit.
+    pub(crate) fn within_ms(bench: &'static str, case: &str, what: &str, ours: f64, limit: f64) -> Self {
+        Self {
+            bench,
+            case: case.to_owned(),
+            peer: what.to_owned(),
+            ours: rounded(ours, 3),
+            theirs: limit,
+            unit: "ms",
+            ratio: rounded(limit / ours, 3),
+            bar: Some(1.0),
+        }
+    }
+
+    /// Whether the bar is met; `None` where there is none.
+    pub(crate) fn met(&self) -> Option<bool> {
+        self.bar.map(|bar| self.ratio >= bar)
+    }
+
+    /// The word for the table.
+    pub(crate) fn verdict(&self) -> &'static str {
+        match self.met() {
+            Some(true) => "met",
+            Some(false) => "**missed**",
+            None => "",
+        }
+    }
+}
+
+fn rounded(value: f64, digits: i32) -> f64 {
+    let scale = 10_f64.powi(digits);
+    (value * scale).round() / scale
+}
+
+/// Prints comparisons for machines.
+pub(crate) fn print_json(comparisons: &[Comparison]) -> Result<(), Failure> {
+    for comparison in comparisons {
+        output::data(&serde_json::to_string(comparison)?);
+    }
+    Ok(())
+}
+
+/// Prints a Markdown table whose columns line up, so that it can be read as it is, too.
+pub(crate) fn print_table(headers: &[&str], rows: &[Vec<String>]) {
+    let width = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
+        cells.chain([headers[at].chars().count(), 3]).max().unwrap_or(3)
+    };
+    let widths: Vec<usize> = (0..headers.len()).map(width).collect();
+    let line = |cells: &[&str]| {
+        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!(" {cell:<width$} ")).collect();
+        format!("|{}|", padded.join("|"))
+    };
+    output::data(&line(headers));
+    let dashes: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
+    output::data(&format!("|{}|", dashes.join("|")));
+    for row in rows {
+        let cells: Vec<&str> = row.iter().map(String::as_str).collect();
+        output::data(&line(&cells));
+    }
+}
+
+/// A whole number with its thousands apart.
+pub(crate) fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_fields_of_its_contract() {
+        let line = Comparison::of_rates("rows", "postgres/append", "one DELETE", (1.0e6, 1.1e6), Some(0.9));
+        let expected = serde_json::json!({ "bench": "rows", "case": "postgres/append", "peer": "one DELETE",
+            "ours": 1.0e6, "theirs": 1.1e6, "unit": "rows/s", "ratio": 0.909, "bar": 0.9 });
+        assert_eq!(serde_json::to_value(&line).unwrap(), expected);
+        assert_eq!(line.met(), Some(true));
+    }
+
+    #[test]
+    fn a_time_within_its_limit_is_better_than_it() {
+        assert_eq!(Comparison::within_ms("rows", "c", "page p99", 25.0, 50.0).met(), Some(true));
+        assert_eq!(Comparison::within_ms("rows", "c", "page p99", 50.1, 50.0).met(), Some(false));
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(thousands(999.4), "999");
+        assert_eq!(thousands(1_234_567.0), "1,234,567");
+    }
+}

@@ -1,0 +1,125 @@
+//! bygone through its engine, as the command line runs it: open, read both clocks, bind, survey, brake, pages, settle.
+//! All of that is timed, since a person waits for all of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bygone_core::{
+    Boundary, Brake, Budget, Clock, Consent, Event, Job, Observer, Outcome, Sweep, SystemClock, Target,
+};
+use bygone_sql::{Deadline, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl};
+use jiff::SignedDuration;
+
+use super::series::Run;
+use crate::failure::Failure;
+
+/// Half of the table is expired, which the default brake would just about let through; this one surely does.
+const BRAKE_FRACTION: f64 = 0.9;
+/// How far the two clocks may be apart; they are the same one here.
+const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
+
+/// The policy of every case.
+fn policy() -> RowPolicy {
+    RowPolicy {
+        name: "expired-tokens".to_owned(),
+        table: "tokens".to_owned(),
+        deadline: Deadline::column("expires_at"),
+        keep: SignedDuration::ZERO,
+        filter: None,
+        key: None,
+        zone: None,
+    }
+}
+
+/// Opens the source, takes the boundary from both clocks and binds the policy.
+async fn bind(url: &str, clock: &dyn Clock) -> Result<(RowTarget, Boundary), Failure> {
+    let mut source = Source::open(SourceOptions {
+        name: "bench".to_owned(),
+        url: SourceUrl::parse(url)?,
+        schema: None,
+        table_prefix: None,
+        statement_timeout: None,
+        lock_timeout: None,
+        read_only: false,
+    })
+    .await?;
+    let reading = source.read_clock(clock).await?;
+    let boundary = Boundary::earliest(clock.now(), [reading.checked(SKEW_MAX)?]);
+    let shared: SharedSource = source.shared();
+    let target = RowTarget::bind(&shared, &policy()).await?;
+    Ok((target, boundary))
+}
+
+/// How it would go about the data, in one line.
+pub(crate) async fn plan(url: &str) -> Result<String, Failure> {
+    let (mut target, boundary) = bind(url, &SystemClock::new()).await?;
+    let survey = target.survey(boundary).await?;
+    let plan = target.plan(boundary, survey.bygone).ok_or("the target has no plan")?;
+    let index = plan.index.as_deref().unwrap_or("no index");
+    Ok(format!("walks by {} ({}; {index})", plan.walk.as_str(), plan.why))
+}
+
+/// Sweeps.
+pub(crate) async fn sweep(url: &str) -> Result<Run, Failure> {
+    let clock = Arc::new(SystemClock::new());
+    let (target, boundary) = bind(url, &*clock).await?;
+    let watch = Arc::new(Watch { clock: Arc::clone(&clock), seen: Mutex::default() });
+    let bound = clock.elapsed();
+    let brake = Brake { fraction: BRAKE_FRACTION, ..Brake::default() };
+    let job = Job::new(Box::new(target), Budget::default()).with_consent(Consent::Brake(brake));
+    let report = Sweep::new(Arc::<SystemClock>::clone(&clock), boundary)
+        .observed_by(Arc::<Watch>::clone(&watch))
+        .run(vec![job])
+        .await;
+    let time = clock.elapsed();
+    let policy = report.policies.first().ok_or("the report is empty")?;
+    if policy.outcome != Outcome::Complete {
+        return Err(format!("the sweep ended as {}: {:?}", policy.outcome.as_str(), policy.error).into());
+    }
+    let seen = std::mem::take(&mut *watch.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    let pages: Duration = seen.pages.iter().sum();
+    let phases = format!(
+        "bind {}, survey {}, {} pages {} of up to {} rows, settle {}{}",
+        ms(bound),
+        ms(seen.surveyed.saturating_sub(bound)),
+        seen.pages.len(),
+        ms(pages),
+        seen.page_rows_max,
+        ms(time.saturating_sub(seen.surveyed + pages)),
+        if seen.failed > 0 { format!(", {} failed pages", seen.failed) } else { String::new() },
+    );
+    Ok(Run { time, pages: seen.pages, phases: Some(phases) })
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1_000.0)
+}
+
+/// Listens to a sweep: when it was surveyed, and how long each page took.
+struct Watch {
+    clock: Arc<SystemClock>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    surveyed: Duration,
+    pages: Vec<Duration>,
+    page_rows_max: u64,
+    failed: usize,
+}
+
+impl Observer for Watch {
+    fn on(&self, event: &Event<'_>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::PolicyStarted { .. } => seen.surveyed = self.clock.elapsed(),
+            Event::PageSwept { page, time, .. } => {
+                seen.pages.push(*time);
+                seen.page_rows_max = seen.page_rows_max.max(page.examined);
+            }
+            Event::PageFailed { .. } => seen.failed += 1,
+            _ => {}
+        }
+    }
+}
