@@ -4,9 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bygone_core::{
-    Boundary, Brake, Budget, Clock, Consent, Event, Job, Observer, Outcome, Sweep, SystemClock, Target,
-};
+use bygone_core::{Boundary, Brake, Budget, Clock, Consent, Event, Job, Observer, Outcome, Sweep, SystemClock, Target};
 use bygone_sql::{Deadline, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl};
 use jiff::SignedDuration;
 

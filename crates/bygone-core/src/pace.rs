@@ -14,7 +14,7 @@ const FLOOR: u64 = 20;
 /// Pages aim at this share of the page time, so that the slow ones among them still keep to it.
 const AIM: f64 = 0.5;
 /// A page may grow by no more than this from one to the next: a quick page may have been a lucky one.
-const GROWTH_MAX: f64 = 2.0;
+const GROWTH_MAX: f64 = 8.0;
 
 #[derive(Debug)]
 pub(crate) struct Pace {

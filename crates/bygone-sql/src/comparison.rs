@@ -15,6 +15,9 @@ use crate::text_time;
 use crate::time_id;
 use crate::value::Value;
 
+/// The beginning of the year 1, in microseconds since 1970.
+const YEAR_ONE_US: i64 = -62_135_596_800_000_000;
+
 /// What the column holds.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
@@ -76,6 +79,8 @@ impl Comparison {
     /// The first value that is not bygone; `None` when nothing can be.
     pub(crate) fn cutoff(&self, cutoff: Timestamp) -> Option<Value> {
         Some(match &self.kind {
+            Kind::Instant if self.engine == Engine::Postgres => Value::Instant(cutoff.as_microsecond()),
+            Kind::Local(zone) if self.engine == Engine::Postgres => Value::Local(local_us(local_cut(cutoff, zone))),
             Kind::Instant => Value::Text(civil(TimeZone::UTC.to_datetime(cutoff)) + self.utc_suffix()),
             Kind::Local(zone) => Value::Text(civil(local_cut(cutoff, zone))),
             Kind::Date(zone) => Value::Text(date_cut(cutoff, zone)?.to_string()),
@@ -96,6 +101,8 @@ impl Comparison {
     /// The first value that is a deadline at all: below lie zero dates, minus infinity, 0 for "none".
     pub(crate) fn floor(&self) -> Value {
         match &self.kind {
+            Kind::Instant if self.engine == Engine::Postgres => Value::Instant(YEAR_ONE_US),
+            Kind::Local(_) if self.engine == Engine::Postgres => Value::Local(YEAR_ONE_US),
             Kind::Instant => Value::Text(format!("0001-01-01 00:00:00{}", self.utc_suffix())),
             Kind::Local(_) => Value::from("0001-01-01 00:00:00"),
             Kind::Date(_) => Value::from("0001-01-01"),
@@ -229,6 +236,11 @@ pub(crate) fn unit_us(format: Format) -> Option<i64> {
         Format::EpochMicros => Some(1),
         _ => None,
     }
+}
+
+/// Microseconds since 1970, on the same clock.
+fn local_us(local: jiff::civil::DateTime) -> i64 {
+    TimeZone::UTC.to_timestamp(local).map_or(i64::MIN / 2, Timestamp::as_microsecond)
 }
 
 fn civil(local: jiff::civil::DateTime) -> String {

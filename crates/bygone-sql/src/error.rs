@@ -61,8 +61,8 @@ pub(crate) fn postgres_kind(code: &str) -> ErrorKind {
 /// Sorts a MySQL or MariaDB error number.
 pub(crate) fn mysql_kind(number: u16) -> ErrorKind {
     match number {
-        // deadlock; too many connections
-        1213 | 1040 => ErrorKind::Transient,
+        // deadlock; a commit of what a deadlock has already undone; too many connections
+        1213 | 1180 | 1040 => ErrorKind::Transient,
         // lock wait timeout; NOWAIT
         1205 | 3572 => ErrorKind::Contended,
         // query interrupted; max_statement_time; max_execution_time

@@ -35,15 +35,7 @@ struct Stage {
 impl Stage {
     /// Runs the scripts, then binds and surveys a policy over the table `items`.
     async fn set(url: &str, scripts: &[&str], deadline: Deadline) -> Self {
-        let options = SourceOptions {
-            name: "stage".to_owned(),
-            url: SourceUrl::parse(url).unwrap(),
-            schema: None,
-            table_prefix: None,
-            statement_timeout: None,
-            lock_timeout: None,
-            read_only: false,
-        };
+        let options = SourceOptions::new("stage", SourceUrl::parse(url).unwrap());
         let source = Source::open(options).await.unwrap().shared();
         for script in scripts {
             source.lock().await.run(script).await.unwrap();
@@ -104,6 +96,12 @@ impl Stage {
         Middle { from, to, ties, keys }
     }
 
+    /// Every statement of a page, with what should lead it.
+    async fn statements<'a>(&self, along: &'a str, by_key: &'a str) -> Vec<(Query, &'a str)> {
+        let walking = self.along().await.into_iter().map(|statement| (statement, along));
+        walking.chain(self.by_key().await.into_iter().map(|statement| (statement, by_key))).collect()
+    }
+
     /// Every statement of a page that is led along the walk.
     async fn along(&self) -> Vec<Query> {
         let (binding, axis) = (&self.target.binding, &self.choice().axis);
@@ -153,6 +151,7 @@ fn shown(value: &Value) -> String {
         Value::Real(x) => x.to_string(),
         Value::Text(text) => text.clone(),
         Value::Blob(bytes) => format!("{bytes:?}"),
+        Value::Instant(us) | Value::Local(us) => format!("{us} us"),
     }
 }
 

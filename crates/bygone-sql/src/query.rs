@@ -31,6 +31,8 @@ impl Query {
     /// Appends a bound value, cast to `cast` where the engine needs to be told.
     #[must_use]
     pub(crate) fn bind(mut self, value: Value, cast: Option<&str>) -> Self {
+        // What has its type with it is not cast, and must not be: a text that is cast comes under another statement.
+        let cast = cast.filter(|_| !value.is_typed());
         self.values.push(value);
         let number = self.values.len();
         let placeholder = match (self.engine, cast) {

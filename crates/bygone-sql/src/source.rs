@@ -35,6 +35,21 @@ pub struct SourceOptions {
     pub read_only: bool,
 }
 
+impl SourceOptions {
+    /// A source of this name at this address, with everything else left to itself.
+    pub fn new(name: impl Into<String>, url: SourceUrl) -> Self {
+        Self {
+            name: name.into(),
+            url,
+            schema: None,
+            table_prefix: None,
+            statement_timeout: None,
+            lock_timeout: None,
+            read_only: false,
+        }
+    }
+}
+
 /// A source shared by its policies, which run one after another.
 pub type SharedSource = Arc<Mutex<Source>>;
 

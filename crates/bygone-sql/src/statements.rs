@@ -105,6 +105,20 @@ impl Binding {
         self.query(text).bind(Value::from(rows), self.int8()).sql(") AS some_rows")
     }
 
+    /// Counts rows that are surely not bygone, no further than `rows` of them, by the deadline's index; `None` where no
+    /// index leads there.
+    pub(crate) fn living(&self, cutoff: Timestamp, rows: u64) -> Option<Query> {
+        let (column, index) = self.lead()?;
+        let bound = column.cutoff(cutoff)?;
+        let table = self.led_by(Some(&index.name));
+        let text = format!("SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {} >= ", column.quoted());
+        let mut query = self.query(text).bind(bound, column.cast());
+        if self.needs_filter(index, column) {
+            query = self.filtered(query);
+        }
+        Some(query.sql(" LIMIT ").bind(Value::from(rows), self.int8()).sql(") AS some_rows"))
+    }
+
     /// Where rows lie that are neighbours in time.
     pub(crate) fn neighbours(
         &self,
@@ -124,19 +138,30 @@ impl Binding {
 
     /// Where along the axis the page ends that begins at `from` and passes `rows` rows, and whether that is still the
     /// value it began at. The database says so: what is equal to it may be written in more than one way.
+    ///
+    /// On PostgreSQL what travels is made outside, of the one row that is found: inside it would be made of every row
+    /// that is passed.
     pub(crate) fn bound(&self, axis: &Axis, from: &Position, rows: u64, cutoff: Option<&Value>) -> Query {
+        let (open, close) = match self.engine() {
+            Engine::Postgres => (format!("(SELECT {} FROM ", axis.quoted), ") AS page_end"),
+            Engine::MySql | Engine::Sqlite => (String::new(), ""),
+        };
         let mut query = self.query(format!("SELECT {}", axis.selected));
         if let Some(first) = from.first() {
             query = query.sql(format!(", {} = ", axis.quoted)).bind(first.clone(), axis.cast());
         }
-        query = lower(query.sql(format!(" FROM {} WHERE ", self.led_by(axis.index.as_deref()))), axis, from);
+        let table = self.led_by(axis.index.as_deref());
+        query = lower(query.sql(format!(" FROM {open}{table} WHERE ")), axis, from);
         if let Some(cutoff) = cutoff {
             query = query.sql(format!(" AND {} < ", axis.quoted)).bind(cutoff.clone(), axis.cast());
         }
         if axis.needs_filter {
             query = self.filtered(query);
         }
-        query.sql(format!(" ORDER BY {} LIMIT 1 OFFSET ", self.by(&axis.quoted))).bind(Value::from(rows), self.int8())
+        query
+            .sql(format!(" ORDER BY {} LIMIT 1 OFFSET ", self.by(&axis.quoted)))
+            .bind(Value::from(rows), self.int8())
+            .sql(close)
     }
 
     /// Removes every bygone row of a range: the swift page.

@@ -33,6 +33,8 @@ pub struct RowTarget {
     source: SharedSource,
     pub(crate) binding: Binding,
     choice: Option<Choice>,
+    /// What the survey counted, and up to where.
+    surveyed: Option<(u64, Timestamp)>,
 }
 
 /// Where the next page begins. The end of a heap is fixed by the first page: what is appended later is new.
@@ -54,6 +56,7 @@ impl RowTarget {
             source: SharedSource::clone(source),
             binding,
             choice: None,
+            surveyed: None,
         })
     }
 
@@ -129,6 +132,7 @@ impl RowTarget {
             Err(error) if error.kind() == ErrorKind::TooSlow => None,
             Err(error) => return Err(error),
         };
+        self.surveyed = bygone.map(|bygone| (bygone, cutoff));
         let oldest = if bygone == Some(0) { None } else { self.oldest(source, cutoff).await? };
         let (unreadable, warning) = self.count_unreadable(source).await?;
         self.choose(source, bygone, cutoff).await?;
@@ -350,6 +354,16 @@ impl Target for RowTarget {
             && self.binding.table.rows_estimate.is_some_and(|rows| rows / 10 > items)
         {
             return Ok(true);
+        }
+        // What the survey counted is there; so only the others are, by the deadline's index, as far as that needs.
+        if let Some((bygone, cutoff)) = self.surveyed {
+            let wanted = items.saturating_sub(bygone);
+            if let Some(living) = self.binding.living(cutoff, wanted) {
+                let rows = self.source.lock().await.query(&living).await?;
+                if first_count(&rows).is_some_and(|count| count >= wanted) {
+                    return Ok(true);
+                }
+            }
         }
         let rows = self.source.lock().await.query(&self.binding.holds(items)).await?;
         Ok(first_count(&rows).is_some_and(|count| count >= items))

@@ -19,9 +19,19 @@ pub(crate) enum Value {
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
+    /// PostgreSQL: an instant, in microseconds since 1970. A text would have to be cast, and a cast to a time depends on
+    /// the session, so that it is done again for every row that a condition is tested on: it costs more than the row.
+    Instant(i64),
+    /// PostgreSQL: a local time, in microseconds since 1970 by its own clock.
+    Local(i64),
 }
 
 impl Value {
+    /// Whether the value says by itself of which type it is.
+    pub(crate) fn is_typed(&self) -> bool {
+        matches!(self, Self::Instant(_) | Self::Local(_))
+    }
+
     /// The whole number, if it is one.
     pub(crate) fn int(&self) -> Option<i64> {
         match self {

@@ -143,7 +143,7 @@ impl Binding {
         index.predicate.is_none() || is_not_null(index, column) || self.needs_filter(index, column)
     }
 
-    fn needs_filter(&self, index: &Index, column: &Comparison) -> bool {
+    pub(crate) fn needs_filter(&self, index: &Index, column: &Comparison) -> bool {
         let same = |predicate: &String| self.filter.as_ref().is_some_and(|filter| bare(filter) == bare(predicate));
         !is_not_null(index, column) && index.predicate.as_ref().is_some_and(same)
     }

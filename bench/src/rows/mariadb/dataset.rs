@@ -80,7 +80,9 @@ pub(super) async fn come_to_rest(connection: &mut MySqlConnection) -> Result<(),
             break;
         }
         if clock.elapsed() > REST_MAX {
-            output::talk(&format!("the server does not come to rest: {dirty} dirty pages, {history} undo logs to purge"));
+            output::talk(&format!(
+                "the server does not come to rest: {dirty} dirty pages, {history} undo logs to purge"
+            ));
             break;
         }
         clock.sleep(REST_LOOK).await;

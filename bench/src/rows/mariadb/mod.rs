@@ -88,10 +88,11 @@ impl Bed for MariaDbBed {
 
     async fn left(&mut self, copy: &str) -> Result<Left, Failure> {
         let mut connection = MySqlConnection::connect(copy).await?;
-        let (rows, due): (i64, i64) =
-            sqlx::query_as("SELECT count(*), CAST(coalesce(sum(expires_at < utc_timestamp()), 0) AS SIGNED) FROM tokens")
-                .fetch_one(&mut connection)
-                .await?;
+        let (rows, due): (i64, i64) = sqlx::query_as(
+            "SELECT count(*), CAST(coalesce(sum(expires_at < utc_timestamp()), 0) AS SIGNED) FROM tokens",
+        )
+        .fetch_one(&mut connection)
+        .await?;
         connection.close().await?;
         Ok(Left { rows: rows.try_into()?, due: due.try_into()? })
     }

@@ -57,9 +57,8 @@ impl PostgresBed {
 
     /// Copying files is quicker than going through the log, which only newer servers do unless told.
     async fn copy_clause(&mut self) -> Result<&'static str, Failure> {
-        let version: i32 = sqlx::query_scalar("SELECT current_setting('server_version_num')::int")
-            .fetch_one(&mut self.admin)
-            .await?;
+        let version: i32 =
+            sqlx::query_scalar("SELECT current_setting('server_version_num')::int").fetch_one(&mut self.admin).await?;
         Ok(if version >= 150_000 { " STRATEGY file_copy" } else { "" })
     }
 }

@@ -40,8 +40,7 @@ pub(super) async fn batch_loop(url: &str) -> Result<Run, Failure> {
     loop {
         let page = Stopwatch::start();
         let mut transaction = connection.begin().await?;
-        let row =
-            sqlx::query(BATCH).bind(&since).bind(&until).bind(BATCH_ROWS).fetch_one(&mut *transaction).await?;
+        let row = sqlx::query(BATCH).bind(&since).bind(&until).bind(BATCH_ROWS).fetch_one(&mut *transaction).await?;
         transaction.commit().await?;
         pages.push(page.time());
         let (removed, last): (i64, Option<String>) = (row.try_get(0)?, row.try_get(1)?);

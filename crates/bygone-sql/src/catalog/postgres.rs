@@ -23,13 +23,13 @@ const TABLES: &str = "SELECT c.relname::text FROM pg_catalog.pg_class c \
      AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND ";
 const IN_SCHEMA: &str = "n.nspname = {}";
 const VISIBLE: &str = "pg_catalog.pg_table_is_visible(c.oid)";
+/// The names are bound rather than joined: by a join the statistics of every table there is would be read.
 const COLUMNS: &str = "SELECT a.attname::text, \
      pg_catalog.format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, NULL), a.attnotnull, \
      s.correlation::float8, \
      (CASE WHEN a.atthasmissing OR a.attgenerated = 'v' THEN 0 ELSE a.attlen END)::int8 \
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
-     JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-     LEFT JOIN pg_catalog.pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname \
+     LEFT JOIN pg_catalog.pg_stats s ON s.schemaname = {} AND s.tablename = {} \
      AND s.attname = a.attname AND NOT s.inherited \
      WHERE a.attrelid = {}::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 const INDEXES: &str = "SELECT x.relname::text, i.indisunique AND i.indimmediate, i.indisprimary, \
@@ -66,7 +66,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
         _ => {}
     }
     let oid = row[0].int().unwrap_or_default().to_string();
-    let columns = ask(source, COLUMNS, &[&oid]).await?;
+    let columns = ask(source, COLUMNS, &[&text(row, 1), name, &oid]).await?;
     let indexes = ask(source, INDEXES, &[&oid]).await?;
     let references = ask(source, REFERENCES, &[&oid]).await?;
     Ok(Table {

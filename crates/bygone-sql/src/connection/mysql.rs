@@ -39,9 +39,8 @@ impl MySqlConnection {
 
 /// The session: nothing that a server or a user has set may change what a statement means.
 fn session_settings(session: Session, maria: bool) -> Vec<String> {
-    let seconds = session.lock_timeout.as_secs();
-    // MariaDB takes zero for "do not wait at all"; MySQL's least is a second.
-    let row_lock = if maria { seconds } else { seconds.max(1) };
+    // A second is MySQL's least. MariaDB takes zero, but then fails instead of skipping what is locked.
+    let lock = session.lock_timeout.as_secs().max(1);
     let statement = millis(session.statement_timeout);
     let mut settings = vec![
         // Without the first of them a page would never be committed; with the others statements see less than there is.
@@ -50,7 +49,7 @@ fn session_settings(session: Session, maria: bool) -> Vec<String> {
             .to_owned(),
         "SET SESSION sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00', sql_safe_updates = 0".to_owned(),
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned(),
-        format!("SET SESSION innodb_lock_wait_timeout = {row_lock}, lock_wait_timeout = {}", seconds.max(1)),
+        format!("SET SESSION innodb_lock_wait_timeout = {lock}, lock_wait_timeout = {lock}"),
         // MariaDB bounds every statement; MySQL only reads, its writes are bounded by the page.
         if maria {
             format!("SET SESSION max_statement_time = {}.{:03}", statement / 1000, statement % 1000)
@@ -87,7 +86,8 @@ fn prepare(query: &Query) -> sqlx::query::Query<'static, sqlx::MySql, MySqlArgum
     for value in query.values() {
         out = match value {
             Value::Null => out.bind(None::<String>),
-            Value::Int(n) => out.bind(*n),
+            // The last two are PostgreSQL's alone.
+            Value::Int(n) | Value::Instant(n) | Value::Local(n) => out.bind(*n),
             Value::Real(x) => out.bind(*x),
             Value::Text(text) => out.bind(text.clone()),
             Value::Blob(bytes) => out.bind(bytes.clone()),

@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use async_trait::async_trait;
 use bygone_core::ErrorKind;
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgRow};
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::types::Oid;
+use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgConnectOptions, PgConnection, PgRow, PgTypeInfo};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Connection as _, Executor, Row as _, TypeInfo, ValueRef};
 
 use super::{Connection, Session, millis};
@@ -80,9 +83,39 @@ fn prepare(query: &Query) -> sqlx::query::Query<'static, sqlx::Postgres, PgArgum
             Value::Real(x) => out.bind(*x),
             Value::Text(text) => out.bind(text.clone()),
             Value::Blob(bytes) => out.bind(bytes.clone()),
+            Value::Instant(micros) => out.bind(Time { micros: *micros, type_oid: TIMESTAMPTZ }),
+            Value::Local(micros) => out.bind(Time { micros: *micros, type_oid: TIMESTAMP }),
         };
     }
     out
+}
+
+/// PostgreSQL's own numbers for its types, the same everywhere.
+const TIMESTAMP: Oid = Oid(1114);
+const TIMESTAMPTZ: Oid = Oid(1184);
+/// PostgreSQL counts from the beginning of 2000.
+const EPOCH_2000_US: i64 = 946_684_800_000_000;
+
+/// A time in PostgreSQL's own form.
+struct Time {
+    micros: i64,
+    type_oid: Oid,
+}
+
+impl sqlx::Type<sqlx::Postgres> for Time {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_oid(TIMESTAMPTZ)
+    }
+}
+
+impl sqlx::Encode<'_, sqlx::Postgres> for Time {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        sqlx::Encode::<sqlx::Postgres>::encode(self.micros.saturating_sub(EPOCH_2000_US), buffer)
+    }
+
+    fn produces(&self) -> Option<PgTypeInfo> {
+        Some(PgTypeInfo::with_oid(self.type_oid))
+    }
 }
 
 fn decode(row: &PgRow) -> Result<Row, SqlError> {

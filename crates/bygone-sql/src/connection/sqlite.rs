@@ -133,7 +133,8 @@ fn with_statement<T>(
 fn to_sqlite(value: &Value) -> rusqlite::types::Value {
     match value {
         Value::Null => rusqlite::types::Value::Null,
-        Value::Int(n) => rusqlite::types::Value::Integer(*n),
+        // The last two are PostgreSQL's alone.
+        Value::Int(n) | Value::Instant(n) | Value::Local(n) => rusqlite::types::Value::Integer(*n),
         Value::Real(x) => rusqlite::types::Value::Real(*x),
         Value::Text(text) => rusqlite::types::Value::Text(text.clone()),
         Value::Blob(bytes) => rusqlite::types::Value::Blob(bytes.clone()),

@@ -16,11 +16,8 @@ async fn check(walk: Walk, create: &str, values: &str, deadline: Deadline, along
     let fill = format!("INSERT INTO items SELECT {values} FROM seq_0_to_{}", ROWS - 1);
     let stage = Stage::set(&database.url(), &[create, &fill, "ANALYZE TABLE items"], deadline).await;
     stage.walks(walk);
-    for statement in stage.along().await {
-        assert_led(&stage, &statement, along).await;
-    }
-    for statement in stage.by_key().await {
-        assert_led(&stage, &statement, by_key).await;
+    for (statement, expected) in stage.statements(along, by_key).await {
+        assert_led(&stage, &statement, expected).await;
     }
 }
 

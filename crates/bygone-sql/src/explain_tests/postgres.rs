@@ -22,11 +22,8 @@ async fn set(create: &str, values: &str, deadline: Deadline) -> Stage {
 async fn check(walk: Walk, create: &str, values: &str, deadline: Deadline, along: &str, by_key: &str) {
     let stage = set(create, values, deadline).await;
     stage.walks(walk);
-    for statement in stage.along().await {
-        assert_led(&stage.explain(&statement).await, &statement, along);
-    }
-    for statement in stage.by_key().await {
-        assert_led(&stage.explain(&statement).await, &statement, by_key);
+    for (statement, expected) in stage.statements(along, by_key).await {
+        assert_led(&stage.explain(&statement).await, &statement, expected);
     }
 }
 
@@ -135,6 +132,8 @@ fn literal(value: &Value) -> String {
     match value {
         Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
         Value::Int(n) => n.to_string(),
+        Value::Instant(us) => format!("'epoch'::timestamptz + {us} * interval '1 microsecond'"),
+        Value::Local(us) => format!("'epoch'::timestamp + {us} * interval '1 microsecond'"),
         other => panic!("no value of this table is {other:?}"),
     }
 }

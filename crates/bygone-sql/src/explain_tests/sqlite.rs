@@ -22,11 +22,8 @@ async fn check(walk: Walk, create: &str, values: &str, deadline: Deadline, along
         file.connect().execute_batch(create).unwrap();
         let stage = Stage::set(&file.url(), &[&fill(values), last], deadline.clone()).await;
         stage.walks(walk);
-        for statement in stage.along().await {
-            assert_led(&stage, &statement, along).await;
-        }
-        for statement in stage.by_key().await {
-            assert_led(&stage, &statement, by_key).await;
+        for (statement, expected) in stage.statements(along, by_key).await {
+            assert_led(&stage, &statement, expected).await;
         }
     }
 }

@@ -95,6 +95,7 @@ fn shown(query: &Query) -> String {
         Value::Real(x) => x.to_string(),
         Value::Text(text) => format!("'{text}'"),
         Value::Blob(bytes) => format!("{} bytes", bytes.len()),
+        Value::Instant(us) | Value::Local(us) => format!("{us} us"),
     };
     let values: Vec<String> = query.values().iter().map(value).collect();
     format!("{}\n-- {}", query.text(), values.join(", "))

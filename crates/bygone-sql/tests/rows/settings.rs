@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::world::{World, open, policy, sweep};
 
 /// Settings that move, hide or rewrite what a session sees, unless the session sets its own.
-const POSTGRES: [(&str, &str); 14] = [
+const POSTGRES: [(&str, &str); 12] = [
     ("timezone", "'Asia/Tokyo'"),
     ("datestyle", "'SQL, DMY'"),
     ("intervalstyle", "'sql_standard'"),
@@ -22,8 +22,6 @@ const POSTGRES: [(&str, &str); 14] = [
     ("transform_null_equals", "on"),
     ("plan_cache_mode", "'force_generic_plan'"),
     ("enable_tidscan", "off"),
-    ("statement_timeout", "1"),
-    ("lock_timeout", "1"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,15 +85,7 @@ async fn mariadb_settings_do_not_matter() {
              INSERT INTO holds VALUES ('k7'); SET GLOBAL foreign_key_checks = 0; SET GLOBAL sql_select_limit = 1",
         )
         .await;
-    let options = SourceOptions {
-        name: "odd".to_owned(),
-        url: SourceUrl::parse(&database.url()).unwrap(),
-        schema: None,
-        table_prefix: None,
-        statement_timeout: None,
-        lock_timeout: None,
-        read_only: false,
-    };
+    let options = SourceOptions::new("odd", SourceUrl::parse(&database.url()).unwrap());
     let seconds = Deadline::in_format("seconds", Format::EpochSeconds);
     for deadline in [seconds, Deadline::column("local"), Deadline::column("moment")] {
         let policy = RowPolicy { zone: Some(TimeZone::UTC), ..policy("items", deadline) };

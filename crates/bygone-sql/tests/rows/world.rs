@@ -93,15 +93,7 @@ impl World {
 
     /// How the program would reach it.
     pub(crate) fn options(&self) -> SourceOptions {
-        SourceOptions {
-            name: "world".to_owned(),
-            url: SourceUrl::parse(&self.url()).unwrap(),
-            schema: None,
-            table_prefix: None,
-            statement_timeout: None,
-            lock_timeout: None,
-            read_only: false,
-        }
+        SourceOptions::new("world", SourceUrl::parse(&self.url()).unwrap())
     }
 
     /// A source with a connection of its own.

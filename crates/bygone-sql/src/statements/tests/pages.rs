@@ -61,20 +61,20 @@ fn careful_by_two_keys(engine: Engine) -> String {
 #[test]
 fn surveys() {
     assert_snapshot!(survey(Engine::Postgres), @r#"
-    SELECT count(*) FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND "expires_at" < $2::timestamp with time zone
-    -- '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    SELECT count(*) FROM "public"."sessions" WHERE "expires_at" >= $1 AND "expires_at" < $2
+    -- -62135596800000000 us, 1794744000000000 us
 
-    SELECT "expires_at"::text FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND "expires_at" < $2::timestamp with time zone AND "expires_at" IS NOT NULL ORDER BY "public"."sessions"."expires_at" LIMIT 1
-    -- '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    SELECT "expires_at"::text FROM "public"."sessions" WHERE "expires_at" >= $1 AND "expires_at" < $2 AND "expires_at" IS NOT NULL ORDER BY "public"."sessions"."expires_at" LIMIT 1
+    -- -62135596800000000 us, 1794744000000000 us
 
-    SELECT count(*) FROM "public"."sessions" WHERE ("expires_at" < $1::timestamp with time zone OR "expires_at" IS NULL)
-    -- '0001-01-01 00:00:00+00'
+    SELECT count(*) FROM "public"."sessions" WHERE ("expires_at" < $1 OR "expires_at" IS NULL)
+    -- -62135596800000000 us
 
     SELECT count(*) FROM (SELECT 1 FROM "public"."sessions" LIMIT $1::int8) AS some_rows
     -- 1000
 
-    SELECT id FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND "expires_at" < $2::timestamp with time zone ORDER BY "public"."sessions"."expires_at" LIMIT $3::int8
-    -- '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00', 200
+    SELECT id FROM "public"."sessions" WHERE "expires_at" >= $1 AND "expires_at" < $2 ORDER BY "public"."sessions"."expires_at" LIMIT $3::int8
+    -- -62135596800000000 us, 1794744000000000 us, 200
 
     SELECT 1 FROM "public"."sessions" WHERE 1 = 0 AND (
     kind = 'a'
@@ -128,20 +128,20 @@ fn surveys() {
 #[test]
 fn swift_pages_by_slices() {
     assert_snapshot!(swift(&binding(Engine::Postgres), false), @r#"
-    SELECT "expires_at"::text, "expires_at" = $1::timestamp with time zone FROM "public"."sessions" WHERE "expires_at" >= $2::timestamp with time zone AND "expires_at" < $3::timestamp with time zone ORDER BY "public"."sessions"."expires_at" LIMIT 1 OFFSET $4::int8
-    -- '0001-01-01 00:00:00+00', '0001-01-01 00:00:00+00', 'b', 500
+    SELECT "expires_at"::text, "expires_at" = $1 FROM (SELECT "expires_at" FROM "public"."sessions" WHERE "expires_at" >= $2 AND "expires_at" < $3::timestamp with time zone ORDER BY "public"."sessions"."expires_at" LIMIT 1 OFFSET $4::int8) AS page_end
+    -- -62135596800000000 us, -62135596800000000 us, 'b', 500
 
-    SELECT "expires_at"::text, "expires_at" = $1::timestamp with time zone FROM "public"."sessions" WHERE "expires_at" >= $2::timestamp with time zone AND "expires_at" < $3::timestamp with time zone ORDER BY "public"."sessions"."expires_at" LIMIT 1 OFFSET $4::int8
+    SELECT "expires_at"::text, "expires_at" = $1::timestamp with time zone FROM (SELECT "expires_at" FROM "public"."sessions" WHERE "expires_at" >= $2::timestamp with time zone AND "expires_at" < $3::timestamp with time zone ORDER BY "public"."sessions"."expires_at" LIMIT 1 OFFSET $4::int8) AS page_end
     -- 'a', 'a', 'b', 500
 
-    SELECT "expires_at"::text FROM "public"."sessions" WHERE "expires_at" > $1::timestamp with time zone AND "expires_at" < $2::timestamp with time zone ORDER BY "public"."sessions"."expires_at" LIMIT 1 OFFSET $3::int8
+    SELECT "expires_at"::text FROM (SELECT "expires_at" FROM "public"."sessions" WHERE "expires_at" > $1::timestamp with time zone AND "expires_at" < $2::timestamp with time zone ORDER BY "public"."sessions"."expires_at" LIMIT 1 OFFSET $3::int8) AS page_end
     -- 'a', 'b', 500
 
-    DELETE FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND "expires_at" < $2::timestamp with time zone AND "expires_at" >= $3::timestamp with time zone AND "expires_at" < $4::timestamp with time zone
-    -- 'a', 'b', '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    DELETE FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND "expires_at" < $2::timestamp with time zone AND "expires_at" >= $3 AND "expires_at" < $4
+    -- 'a', 'b', -62135596800000000 us, 1794744000000000 us
 
-    DELETE FROM "public"."sessions" WHERE "expires_at" > $1::timestamp with time zone AND "expires_at" >= $2::timestamp with time zone AND "expires_at" < $3::timestamp with time zone
-    -- 'a', '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    DELETE FROM "public"."sessions" WHERE "expires_at" > $1::timestamp with time zone AND "expires_at" >= $2 AND "expires_at" < $3
+    -- 'a', -62135596800000000 us, 1794744000000000 us
     "#);
     assert_snapshot!(swift(&binding(Engine::MySql), false), @"
     SELECT CAST(`expires_at` AS CHAR), `expires_at` = ? FROM `app`.`sessions` FORCE INDEX (`by_expiry`) WHERE `expires_at` >= ? AND `expires_at` < ? ORDER BY `app`.`sessions`.`expires_at` LIMIT 1 OFFSET ?
@@ -180,20 +180,20 @@ fn swift_pages_by_slices() {
 #[test]
 fn swift_pages_across_the_table() {
     assert_snapshot!(swift(&binding(Engine::Postgres), true), @r#"
-    SELECT ctid::text, ctid = $1::tid FROM "public"."sessions" WHERE ctid >= $2::tid AND ctid < $3::tid ORDER BY "public"."sessions".ctid LIMIT 1 OFFSET $4::int8
+    SELECT ctid::text, ctid = $1::tid FROM (SELECT ctid FROM "public"."sessions" WHERE ctid >= $2::tid AND ctid < $3::tid ORDER BY "public"."sessions".ctid LIMIT 1 OFFSET $4::int8) AS page_end
     -- '(0,0)', '(0,0)', 'b', 500
 
-    SELECT ctid::text, ctid = $1::tid FROM "public"."sessions" WHERE ctid >= $2::tid AND ctid < $3::tid ORDER BY "public"."sessions".ctid LIMIT 1 OFFSET $4::int8
+    SELECT ctid::text, ctid = $1::tid FROM (SELECT ctid FROM "public"."sessions" WHERE ctid >= $2::tid AND ctid < $3::tid ORDER BY "public"."sessions".ctid LIMIT 1 OFFSET $4::int8) AS page_end
     -- 'a', 'a', 'b', 500
 
-    SELECT ctid::text FROM "public"."sessions" WHERE ctid > $1::tid AND ctid < $2::tid ORDER BY "public"."sessions".ctid LIMIT 1 OFFSET $3::int8
+    SELECT ctid::text FROM (SELECT ctid FROM "public"."sessions" WHERE ctid > $1::tid AND ctid < $2::tid ORDER BY "public"."sessions".ctid LIMIT 1 OFFSET $3::int8) AS page_end
     -- 'a', 'b', 500
 
-    DELETE FROM "public"."sessions" WHERE ctid >= $1::tid AND ctid < $2::tid AND "expires_at" >= $3::timestamp with time zone AND "expires_at" < $4::timestamp with time zone
-    -- 'a', 'b', '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    DELETE FROM "public"."sessions" WHERE ctid >= $1::tid AND ctid < $2::tid AND "expires_at" >= $3 AND "expires_at" < $4
+    -- 'a', 'b', -62135596800000000 us, 1794744000000000 us
 
-    DELETE FROM "public"."sessions" WHERE ctid > $1::tid AND "expires_at" >= $2::timestamp with time zone AND "expires_at" < $3::timestamp with time zone
-    -- 'a', '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    DELETE FROM "public"."sessions" WHERE ctid > $1::tid AND "expires_at" >= $2 AND "expires_at" < $3
+    -- 'a', -62135596800000000 us, 1794744000000000 us
     "#);
     assert_snapshot!(swift(&binding(Engine::MySql), true), @"
     SELECT `id` FROM `app`.`sessions` FORCE INDEX (`PRIMARY`) WHERE 1 = 1 AND `id` < ? ORDER BY `app`.`sessions`.`id` LIMIT 1 OFFSET ?
@@ -232,20 +232,20 @@ fn swift_pages_across_the_table() {
 #[test]
 fn careful_pages() {
     assert_snapshot!(careful(&binding(Engine::Postgres), &one_key()), @r#"
-    SELECT "expires_at"::text, "id"::text, "id"::text FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND ("expires_at" > $2::timestamp with time zone OR "id" > $3::bigint) AND "expires_at" < $4::timestamp with time zone AND "expires_at" >= $5::timestamp with time zone AND "expires_at" < $6::timestamp with time zone ORDER BY "public"."sessions"."expires_at", "public"."sessions"."id" LIMIT $7::int8
-    -- 'a', 'a', 1, 'b', '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00', 100
+    SELECT "expires_at"::text, "id"::text, "id"::text FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND ("expires_at" > $2::timestamp with time zone OR "id" > $3::bigint) AND "expires_at" < $4::timestamp with time zone AND "expires_at" >= $5 AND "expires_at" < $6 ORDER BY "public"."sessions"."expires_at", "public"."sessions"."id" LIMIT $7::int8
+    -- 'a', 'a', 1, 'b', -62135596800000000 us, 1794744000000000 us, 100
 
-    SELECT "expires_at"::text, "id"::text, "id"::text FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND ("expires_at" > $2::timestamp with time zone OR "id" > $3::bigint) AND "expires_at" = $4::timestamp with time zone AND "expires_at" >= $5::timestamp with time zone AND "expires_at" < $6::timestamp with time zone ORDER BY "public"."sessions"."expires_at", "public"."sessions"."id" LIMIT $7::int8
-    -- 'a', 'a', 1, 'a', '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00', 100
+    SELECT "expires_at"::text, "id"::text, "id"::text FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND ("expires_at" > $2::timestamp with time zone OR "id" > $3::bigint) AND "expires_at" = $4::timestamp with time zone AND "expires_at" >= $5 AND "expires_at" < $6 ORDER BY "public"."sessions"."expires_at", "public"."sessions"."id" LIMIT $7::int8
+    -- 'a', 'a', 1, 'a', -62135596800000000 us, 1794744000000000 us, 100
 
-    SELECT "id"::text FROM "public"."sessions" WHERE "id" IN ($1::bigint, $2::bigint, $3::bigint) AND "expires_at" >= $4::timestamp with time zone AND "expires_at" < $5::timestamp with time zone FOR UPDATE SKIP LOCKED
-    -- 1, 2, 3, '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    SELECT "id"::text FROM "public"."sessions" WHERE "id" IN ($1::bigint, $2::bigint, $3::bigint) AND "expires_at" >= $4 AND "expires_at" < $5 FOR UPDATE SKIP LOCKED
+    -- 1, 2, 3, -62135596800000000 us, 1794744000000000 us
 
-    SELECT count(*) FROM "public"."sessions" WHERE "id" IN ($1::bigint, $2::bigint, $3::bigint) AND "expires_at" >= $4::timestamp with time zone AND "expires_at" < $5::timestamp with time zone
-    -- 1, 2, 3, '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    SELECT count(*) FROM "public"."sessions" WHERE "id" IN ($1::bigint, $2::bigint, $3::bigint) AND "expires_at" >= $4 AND "expires_at" < $5
+    -- 1, 2, 3, -62135596800000000 us, 1794744000000000 us
 
-    DELETE FROM "public"."sessions" WHERE "id" IN ($1::bigint, $2::bigint, $3::bigint) AND "expires_at" >= $4::timestamp with time zone AND "expires_at" < $5::timestamp with time zone
-    -- 1, 2, 3, '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    DELETE FROM "public"."sessions" WHERE "id" IN ($1::bigint, $2::bigint, $3::bigint) AND "expires_at" >= $4 AND "expires_at" < $5
+    -- 1, 2, 3, -62135596800000000 us, 1794744000000000 us
     "#);
     assert_snapshot!(careful(&binding(Engine::MySql), &one_key()), @"
     SELECT CAST(`expires_at` AS CHAR), `id`, `id` FROM `app`.`sessions` FORCE INDEX (`by_expiry`) WHERE `expires_at` >= ? AND (`expires_at` > ? OR `id` > ?) AND `expires_at` < ? AND `expires_at` >= ? AND `expires_at` < ? AND MONTH(`expires_at`) > 0 AND DAYOFMONTH(`expires_at`) > 0 ORDER BY `app`.`sessions`.`expires_at`, `app`.`sessions`.`id` LIMIT ?
@@ -281,20 +281,20 @@ fn careful_pages() {
 #[test]
 fn careful_pages_by_a_key_of_two_columns() {
     assert_snapshot!(careful_by_two_keys(Engine::Postgres), @r#"
-    SELECT "expires_at"::text, "part"::text, "id"::text, "part"::text, "id"::text FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND ("expires_at" > $2::timestamp with time zone OR ("part" > $3::bigint OR ("part" = $4::bigint AND "id" > $5::bigint))) AND "expires_at" < $6::timestamp with time zone AND "expires_at" >= $7::timestamp with time zone AND "expires_at" < $8::timestamp with time zone ORDER BY "public"."sessions"."expires_at", "public"."sessions"."part", "public"."sessions"."id" LIMIT $9::int8
-    -- 'a', 'a', 1, 1, 2, 'b', '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00', 100
+    SELECT "expires_at"::text, "part"::text, "id"::text, "part"::text, "id"::text FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND ("expires_at" > $2::timestamp with time zone OR ("part" > $3::bigint OR ("part" = $4::bigint AND "id" > $5::bigint))) AND "expires_at" < $6::timestamp with time zone AND "expires_at" >= $7 AND "expires_at" < $8 ORDER BY "public"."sessions"."expires_at", "public"."sessions"."part", "public"."sessions"."id" LIMIT $9::int8
+    -- 'a', 'a', 1, 1, 2, 'b', -62135596800000000 us, 1794744000000000 us, 100
 
-    SELECT "expires_at"::text, "part"::text, "id"::text, "part"::text, "id"::text FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND ("expires_at" > $2::timestamp with time zone OR ("part" > $3::bigint OR ("part" = $4::bigint AND "id" > $5::bigint))) AND "expires_at" = $6::timestamp with time zone AND "expires_at" >= $7::timestamp with time zone AND "expires_at" < $8::timestamp with time zone ORDER BY "public"."sessions"."expires_at", "public"."sessions"."part", "public"."sessions"."id" LIMIT $9::int8
-    -- 'a', 'a', 1, 1, 2, 'a', '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00', 100
+    SELECT "expires_at"::text, "part"::text, "id"::text, "part"::text, "id"::text FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND ("expires_at" > $2::timestamp with time zone OR ("part" > $3::bigint OR ("part" = $4::bigint AND "id" > $5::bigint))) AND "expires_at" = $6::timestamp with time zone AND "expires_at" >= $7 AND "expires_at" < $8 ORDER BY "public"."sessions"."expires_at", "public"."sessions"."part", "public"."sessions"."id" LIMIT $9::int8
+    -- 'a', 'a', 1, 1, 2, 'a', -62135596800000000 us, 1794744000000000 us, 100
 
-    SELECT "part"::text, "id"::text FROM "public"."sessions" WHERE ("part", "id") IN (($1::bigint, $2::bigint), ($3::bigint, $4::bigint)) AND "expires_at" >= $5::timestamp with time zone AND "expires_at" < $6::timestamp with time zone FOR UPDATE SKIP LOCKED
-    -- 1, 2, 3, 4, '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    SELECT "part"::text, "id"::text FROM "public"."sessions" WHERE ("part", "id") IN (($1::bigint, $2::bigint), ($3::bigint, $4::bigint)) AND "expires_at" >= $5 AND "expires_at" < $6 FOR UPDATE SKIP LOCKED
+    -- 1, 2, 3, 4, -62135596800000000 us, 1794744000000000 us
 
-    SELECT count(*) FROM "public"."sessions" WHERE ("part", "id") IN (($1::bigint, $2::bigint), ($3::bigint, $4::bigint)) AND "expires_at" >= $5::timestamp with time zone AND "expires_at" < $6::timestamp with time zone
-    -- 1, 2, 3, 4, '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    SELECT count(*) FROM "public"."sessions" WHERE ("part", "id") IN (($1::bigint, $2::bigint), ($3::bigint, $4::bigint)) AND "expires_at" >= $5 AND "expires_at" < $6
+    -- 1, 2, 3, 4, -62135596800000000 us, 1794744000000000 us
 
-    DELETE FROM "public"."sessions" WHERE ("part", "id") IN (($1::bigint, $2::bigint), ($3::bigint, $4::bigint)) AND "expires_at" >= $5::timestamp with time zone AND "expires_at" < $6::timestamp with time zone
-    -- 1, 2, 3, 4, '0001-01-01 00:00:00+00', '2026-11-15 12:00:00.000000+00'
+    DELETE FROM "public"."sessions" WHERE ("part", "id") IN (($1::bigint, $2::bigint), ($3::bigint, $4::bigint)) AND "expires_at" >= $5 AND "expires_at" < $6
+    -- 1, 2, 3, 4, -62135596800000000 us, 1794744000000000 us
     "#);
     assert_snapshot!(careful_by_two_keys(Engine::MySql), @"
     SELECT CAST(`expires_at` AS CHAR), `part`, `id`, `part`, `id` FROM `app`.`sessions` FORCE INDEX (`by_expiry`) WHERE `expires_at` >= ? AND (`expires_at` > ? OR (`part` > ? OR (`part` = ? AND `id` > ?))) AND `expires_at` < ? AND `expires_at` >= ? AND `expires_at` < ? AND MONTH(`expires_at`) > 0 AND DAYOFMONTH(`expires_at`) > 0 ORDER BY `app`.`sessions`.`expires_at`, `app`.`sessions`.`part`, `app`.`sessions`.`id` LIMIT ?

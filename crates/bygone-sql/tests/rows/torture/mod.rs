@@ -8,22 +8,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bygone_core::{Budget, Outcome, PolicyReport, Tally, Target};
-use bygone_sql::{Deadline, Engine, RowPolicy, RowTarget, SourceOptions, Walk};
+use bygone_sql::{Deadline, Engine, RowPolicy, RowTarget, Walk};
 use jiff::{SignedDuration, Timestamp};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
 use crate::client::Client;
-use crate::world::{World, boundary, literal, open, policy, readable, sweep};
+use crate::world::{World, boundary, literal, policy, readable, sweep};
 use writer::{Done, Writer};
 
 const WRITERS: u64 = 8;
 const SWEEPERS: u64 = 3;
-const OPERATIONS_PER_WRITER: u32 = 800;
+const OPERATIONS_PER_WRITER: u32 = 500;
 /// Rows from this one on belong to nobody and live for long: beside them few are due, so that slices are chosen.
 const BALLAST_FROM: u64 = 1_000_000;
 const BALLAST_ROWS: u64 = 20_000;
@@ -103,12 +102,9 @@ async fn assert_walks(world: &World, walk: Walk) {
 }
 
 /// Sweeps again and again, in pages of changing size, until the writers are done.
-async fn sweeper(world: Arc<World>, walk: Walk, number: u64, seed: u64, done: Arc<AtomicBool>) -> (Tally, u64) {
-    let mut chance = StdRng::seed_from_u64(seed ^ (number + 1));
-    // One of them waits for nobody, and so goes row by row wherever somebody is in its way.
-    let impatient = number == 0 && world.engine() != Engine::Sqlite;
-    let lock_timeout = impatient.then_some(Duration::ZERO);
-    let source = open(SourceOptions { lock_timeout, ..world.options() }).await;
+async fn sweeper(world: Arc<World>, walk: Walk, seed: u64, done: Arc<AtomicBool>) -> (Tally, u64) {
+    let mut chance = StdRng::seed_from_u64(seed);
+    let source = world.source().await;
     let (mut all, mut sweeps) = (Tally::default(), 0);
     while !done.load(Ordering::SeqCst) {
         // A walk across the whole table in steps of one row would be the only one that a sweeper finishes.
@@ -157,8 +153,9 @@ async fn under_fire(engine: Engine, walk: Walk) {
     let world = Arc::new(scene(engine, walk == Walk::Slices).await);
     assert_walks(&world, walk).await;
     let done = Arc::new(AtomicBool::new(false));
-    let sweepers: Vec<_> =
-        (0..SWEEPERS).map(|n| tokio::spawn(sweeper(Arc::clone(&world), walk, n, seed, Arc::clone(&done)))).collect();
+    let sweepers: Vec<_> = (0..SWEEPERS)
+        .map(|n| tokio::spawn(sweeper(Arc::clone(&world), walk, seed ^ (n + 1), Arc::clone(&done))))
+        .collect();
     let (alive, did) = write(&world, seed).await;
     done.store(true, Ordering::SeqCst);
     let (mut swept, mut sweeps) = (Tally::default(), 0);
@@ -186,7 +183,7 @@ async fn under_fire(engine: Engine, walk: Walk) {
     assert_eq!(gone.iter().map(|(id, _)| id).collect::<BTreeSet<_>>().len(), gone.len(), "each row goes once");
     assert_eq!(gone.len() as u64, swept.removed, "the reports claim what went, no more and no less");
     eprintln!("{did:?}; {sweeps} sweeps: {swept:?}");
-    assert!(did.committed() > 2_000 && gone.len() > 100 && sweeps >= SWEEPERS, "not much of a fire");
+    assert!(did.committed() > 1_500 && gone.len() > 100 && sweeps >= SWEEPERS, "not much of a fire");
 }
 
 macro_rules! fires {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bygone_sql::Engine;
+use bygone_testkit::wait::Wait;
 use jiff::{SignedDuration, Timestamp};
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -163,9 +165,7 @@ impl Writer {
         if extends && self.inside(&format!("UPDATE items SET deadline = {value} WHERE id = {id}")).await.is_none() {
             return;
         }
-        for _ in 0..self.chance.random_range(0..12) {
-            self.client.number("SELECT count(*) FROM audit").await;
-        }
+        self.linger().await;
         let takes_back = extends && self.chance.random_bool(0.3);
         self.client.run(if takes_back { "ROLLBACK" } else { "COMMIT" }).await;
         if !self.found(id, held) {
@@ -178,6 +178,18 @@ impl Writer {
             if extends {
                 self.rows.insert(id, deadline);
             }
+        }
+    }
+
+    /// Stays in its transaction for a while; now and then for longer than any sweeper waits.
+    async fn linger(&mut self) {
+        for _ in 0..self.chance.random_range(0..12) {
+            self.client.number("SELECT count(*) FROM audit").await;
+        }
+        // In SQLite everybody would wait.
+        if self.engine != Engine::Sqlite && self.chance.random_bool(0.01) {
+            let mut wait = Wait::up_to(Duration::from_millis(1_500));
+            while wait.again().await {}
         }
     }
 
