@@ -143,11 +143,8 @@ impl Table {
 /// A table that is not there, with the one that may have been meant.
 fn no_table(name: &str, known: &[String], place: &str) -> TargetError {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    TargetError::new(ErrorKind::Unfit, format!("there is no table `{name}` in {place}")).with_help(nearest(
-        name,
-        &known,
-        "the tables there are",
-    ))
+    let help = nearest(name, &known, "the tables there are");
+    TargetError::new(ErrorKind::Unfit, format!("there is no table `{name}` in {place}")).with_help(help).about("table")
 }
 
 /// Something of that name that is no table.

@@ -17,8 +17,9 @@ use crate::value::{Row, Value};
 
 /// Pages of the log between two checkpoints: with SQLite's own 1,000 every commit of a sweep would be followed by one.
 const CHECKPOINT_PAGES: u32 = 16_000;
-/// Memory for pages, in KiB: enough that a page of the sweep does not spill into the log before its commit.
-const CACHE_KIB: u32 = 65_536;
+/// Memory for pages, in KiB: enough that a page of the sweep seldom spills into the log before its commit, and little
+/// enough that a large backlog takes no more memory than a small one.
+const CACHE_KIB: u32 = 14_336;
 
 pub(super) struct SqliteConnection {
     inner: Arc<Mutex<rusqlite::Connection>>,
