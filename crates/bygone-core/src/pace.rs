@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::Budget;
 
 /// The first page of a policy: small enough to be harmless anywhere, large enough to learn from.
-const START: u64 = 500;
+const START: u64 = 1_000;
 /// A page never shrinks below this by time alone; only a failing one goes further down.
 const FLOOR: u64 = 20;
 /// Pages aim at this share of the page time, so that the slow ones among them still keep to it.
