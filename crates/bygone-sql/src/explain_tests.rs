@@ -35,6 +35,11 @@ struct Stage {
 impl Stage {
     /// Runs the scripts, then binds and surveys a policy over the table `items`.
     async fn set(url: &str, scripts: &[&str], deadline: Deadline) -> Self {
+        Self::set_with(url, scripts, deadline, None).await
+    }
+
+    /// The same, with a condition beside the deadline.
+    async fn set_with(url: &str, scripts: &[&str], deadline: Deadline, filter: Option<&str>) -> Self {
         let options = SourceOptions::new("stage", SourceUrl::parse(url).unwrap());
         let source = Source::open(options).await.unwrap().shared();
         for script in scripts {
@@ -45,7 +50,7 @@ impl Stage {
             table: "items".to_owned(),
             deadline,
             keep: jiff::SignedDuration::ZERO,
-            filter: None,
+            filter: filter.map(str::to_owned),
             key: None,
             zone: None,
         };

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
     };
     start_log();
     let exit = run(cli).unwrap_or_else(Problem::show);
+    let exit = if output::is_lost() { exit.graver(Exit::Failed) } else { exit };
     exit.code().into()
 }
 

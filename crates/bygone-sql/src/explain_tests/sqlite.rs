@@ -71,3 +71,18 @@ async fn without_an_index_it_goes_by_the_key() {
     let by_key = "SEARCH items USING PRIMARY KEY (part=? AND id=?)";
     check(Walk::Key, create, "n / 100, printf('%06d', n), SECONDS", seconds(), search, by_key).await;
 }
+
+/// SQLite takes an equality for better than a range, and would read the whole of that index for every page.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_of_the_condition_does_not_get_in_the_way() {
+    let file = Sqlite::fresh();
+    let create = "CREATE TABLE items (id INTEGER PRIMARY KEY, deadline INTEGER, kind TEXT); \
+                  CREATE INDEX by_deadline ON items (deadline); CREATE INDEX by_kind ON items (kind)";
+    file.connect().execute_batch(create).unwrap();
+    let fill = fill("n, SECONDS, 'kind ' || (n % 2)");
+    let stage = Stage::set_with(&file.url(), &[&fill], seconds(), Some("kind = 'kind 1'")).await;
+    stage.walks(Walk::Slices);
+    for (statement, expected) in stage.statements("SEARCH items USING * by_deadline (deadline", BY_ROWID).await {
+        assert_led(&stage, &statement, expected).await;
+    }
+}

@@ -1,6 +1,6 @@
 //! The choice of the walk, by what the database knows of the table, and what the plan says of it.
 
-use bygone_core::{Budget, Outcome, Target};
+use bygone_core::{Budget, Care, Outcome, PageRequest, Target};
 use bygone_sql::{Deadline, Engine, RowPlan, RowPolicy, Walk};
 
 use crate::world::{World, boundary, on_each_engine, policy, sweep};
@@ -146,4 +146,27 @@ async fn a_budget_holds_for_rows_narrower_than_their_table() {
         sweep(world.bind(&by_deadline).await.unwrap(), Budget { items: Some(1_000), ..Budget::default() }).await;
     assert_eq!((report.outcome, report.tally.examined), (Outcome::BudgetItems, 1_000), "{report:?}");
     assert_eq!(world.client().await.number("SELECT count(*) FROM items").await, 2_000);
+}
+
+/// In a small table a database may find it quicker to read all of it, and then waits for rows that are none of its
+/// business.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_waits_for_no_row_outside_of_it() {
+    for engine in [Engine::Postgres, Engine::MySql] {
+        for index in [INDEX, NO_INDEX] {
+            let world = World::with(engine, "CREATE TABLE items (id INT PRIMARY KEY, deadline TIMESTAMP NULL)").await;
+            let mut holder = world.client().await;
+            for id in 0..60 {
+                let insert = format!("INSERT INTO items VALUES ({id}, '2020-01-01 00:00:{id:02}')");
+                holder.run(&insert).await;
+            }
+            holder.rows(index).await;
+            holder.run("BEGIN").await;
+            holder.rows("SELECT id FROM items WHERE id = 59 FOR UPDATE").await;
+            let mut target = world.bind(&policy("items", Deadline::column("deadline"))).await.unwrap();
+            let request = PageRequest { boundary: boundary(), cursor: None, limit: 10, care: Care::Swift };
+            let page = target.page(request).await.unwrap();
+            assert_eq!(page.tally.removed, 10, "{engine}, {index}: {page:?}");
+        }
+    }
 }

@@ -5,15 +5,30 @@ pub(crate) mod progress;
 pub(crate) mod report;
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use comfy_table::{ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use serde::Serialize;
 
 use crate::cli::Format;
 
-/// Writes data. A reader that went away (`bygone plan | head`) is no error.
+/// Whether data could not be written.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Writes data. A reader that went away (`bygone plan | head`) is no error; a disk that is full is one.
 pub(crate) fn data(text: impl AsRef<str>) {
-    let _ = writeln!(io::stdout().lock(), "{}", text.as_ref().trim_end_matches('\n'));
+    match writeln!(io::stdout().lock(), "{}", text.as_ref().trim_end_matches('\n')) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            talk(format!("cannot write to standard output: {error}"));
+            LOST.store(true, Ordering::Relaxed);
+        }
+        _ => {}
+    }
+}
+
+/// Whether some of the data did not reach standard output.
+pub(crate) fn is_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
 }
 
 /// Writes to a person.

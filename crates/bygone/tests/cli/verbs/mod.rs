@@ -6,5 +6,6 @@ mod plan;
 mod saved_plan;
 mod schema;
 mod secrets;
+mod surroundings;
 mod sweep;
 mod texts;
