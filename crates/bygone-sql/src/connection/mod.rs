@@ -10,6 +10,7 @@ pub(crate) use sqlite_functions::{TEXT_US, ULID_US, UUID7_US};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bygone_core::ErrorKind;
 
 use crate::engine::Engine;
 use crate::error::SqlError;
@@ -19,6 +20,8 @@ use crate::value::Row;
 
 /// The longest that one statement may run.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest wait for a server to let us in.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a session may do, and how long it waits.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +67,16 @@ pub(crate) trait Connection: Send {
     async fn run(&mut self, text: &str) -> Result<(), SqlError>;
 }
 
-/// Connects and sets the session up.
+/// Connects and sets the session up. A server that takes the connection and then says nothing counts as one that is down.
 pub(crate) async fn connect(url: &SourceUrl, session: Session) -> Result<Box<dyn Connection>, SqlError> {
+    let silent = |_| {
+        let seconds = CONNECT_TIMEOUT.as_secs();
+        SqlError::new(ErrorKind::Unreachable, format!("{url} did not answer within {seconds} s"))
+    };
+    tokio::time::timeout(CONNECT_TIMEOUT, open(url, session)).await.map_err(silent)?
+}
+
+async fn open(url: &SourceUrl, session: Session) -> Result<Box<dyn Connection>, SqlError> {
     Ok(match url.engine() {
         Engine::Postgres => Box::new(postgres::PostgresConnection::connect(url, session).await?),
         Engine::MySql => Box::new(mysql::MySqlConnection::connect(url, session).await?),
