@@ -79,8 +79,8 @@ async fn the_index_of_the_condition_does_not_get_in_the_way() {
     let create = "CREATE TABLE items (id INTEGER PRIMARY KEY, deadline INTEGER, kind TEXT); \
                   CREATE INDEX by_deadline ON items (deadline); CREATE INDEX by_kind ON items (kind)";
     file.connect().execute_batch(create).unwrap();
-    let fill = fill("n, SECONDS, 'kind ' || (n % 2)");
-    let stage = Stage::set_with(&file.url(), &[&fill], seconds(), Some("kind = 'kind 1'")).await;
+    let rows = fill("n, SECONDS, 'kind ' || (n % 2)");
+    let stage = Stage::set_with(&file.url(), &[&rows], seconds(), Some("kind = 'kind 1'")).await;
     stage.walks(Walk::Slices);
     for (statement, expected) in stage.statements("SEARCH items USING * by_deadline (deadline", BY_ROWID).await {
         assert_led(&stage, &statement, expected).await;
