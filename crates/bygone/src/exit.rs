@@ -19,6 +19,8 @@ pub(crate) enum Exit {
     Config,
     /// A source cannot be reached.
     Unreachable,
+    /// Somebody else has the source to themselves: try again.
+    Busy,
 }
 
 impl Exit {
@@ -32,6 +34,7 @@ impl Exit {
             Self::Usage => 64,
             Self::Config => 65,
             Self::Unreachable => 69,
+            Self::Busy => 75,
         }
     }
 
@@ -39,22 +42,24 @@ impl Exit {
     pub(crate) fn of_kind(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Unreachable | ErrorKind::Lost => Self::Unreachable,
+            ErrorKind::Busy => Self::Busy,
             ErrorKind::Unfit => Self::Config,
             ErrorKind::Brake => Self::Brake,
             _ => Self::Failed,
         }
     }
 
-    /// The graver of two: a failure before a source that is down, that before a wrong policy, that before a brake.
+    /// The graver of two: a failure before a source that is down, that before one that is busy, a wrong policy, a brake.
     pub(crate) fn graver(self, other: Self) -> Self {
         let weight = |exit| match exit {
             Self::Done => 0,
             Self::WorkFound => 1,
             Self::Brake => 2,
             Self::Config => 3,
-            Self::Unreachable => 4,
-            Self::Failed => 5,
-            Self::Usage => 6,
+            Self::Busy => 4,
+            Self::Unreachable => 5,
+            Self::Failed => 6,
+            Self::Usage => 7,
         };
         if weight(other) > weight(self) { other } else { self }
     }

@@ -2,19 +2,24 @@
 
 use bygone_testkit::MariaDb;
 
-use super::{BOUNDARY_S, ROWS, Stage, seconds, short, shown};
+use super::{BOUNDARY_S, ROWS, Stage, cutoff, seconds, short, shown};
 use crate::policy::Deadline;
 use crate::query::Query;
-use crate::walk::Walk;
+use crate::value::Value;
+use crate::walk::{Position, Upper, Walk};
 
-/// Sets the stage and checks each of its statements; each may read a few pages' worth of rows and no more.
-async fn check(walk: Walk, create: &str, values: &str, deadline: Deadline, along: &str, by_key: &str) {
+async fn set(create: &str, values: &str, deadline: Deadline) -> Stage {
     let database = MariaDb::shared().await.fresh_database().await;
     let values = values
         .replace("TIME", &format!("FROM_UNIXTIME({BOUNDARY_S} - 20000 + seq)"))
         .replace("SECONDS", &format!("{BOUNDARY_S} - 20000 + seq"));
     let fill = format!("INSERT INTO items SELECT {values} FROM seq_0_to_{}", ROWS - 1);
-    let stage = Stage::set(&database.url(), &[create, &fill, "ANALYZE TABLE items"], deadline).await;
+    Stage::set(&database.url(), &[create, &fill, "ANALYZE TABLE items"], deadline).await
+}
+
+/// Sets the stage and checks each of its statements; each may read a few pages' worth of rows and no more.
+async fn check(walk: Walk, create: &str, values: &str, deadline: Deadline, along: &str, by_key: &str) {
+    let stage = set(create, values, deadline).await;
     stage.walks(walk);
     for (statement, expected) in stage.statements(along, by_key).await {
         assert_led(&stage, &statement, expected).await;
@@ -55,6 +60,22 @@ async fn a_scattered_table_goes_by_its_key() {
                   INDEX by_deadline (deadline))";
     let native = Deadline::column("deadline");
     check(Walk::Key, create, "UNHEX(MD5(seq)), TIME, 'filler'", native, "PRIMARY", "PRIMARY").await;
+}
+
+/// Few are left that are due: by its own choice MariaDB would go to all of them for every page.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_page_goes_by_its_key_all_the_same() {
+    let create = "CREATE TABLE items (id BINARY(16) PRIMARY KEY, deadline DATETIME(6), filler TEXT, \
+                  INDEX by_deadline (deadline))";
+    let stage = set(create, "UNHEX(MD5(seq)), TIME, 'filler'", Deadline::column("deadline")).await;
+    stage.walks(Walk::Key);
+    let page = |first: u8, last: u8| {
+        let (from, to) = (Value::Blob(vec![first; 16]), Upper::Below(Value::Blob(vec![last; 16])));
+        let cutoff = cutoff() - jiff::SignedDuration::from_secs(19_000);
+        stage.target.binding.remove_range(&stage.choice().axis, &Position::From(from), &to, cutoff)
+    };
+    let plan = stage.explain(&page(0x10, 0xe0)).await;
+    assert!(plan.contains("| range | PRIMARY | PRIMARY |"), "{plan}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
