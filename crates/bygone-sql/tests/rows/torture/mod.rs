@@ -183,7 +183,7 @@ async fn under_fire(engine: Engine, walk: Walk) {
     assert_eq!(gone.iter().map(|(id, _)| id).collect::<BTreeSet<_>>().len(), gone.len(), "each row goes once");
     assert_eq!(gone.len() as u64, swept.removed, "the reports claim what went, no more and no less");
     eprintln!("{did:?}; {sweeps} sweeps: {swept:?}");
-    assert!(did.committed() > 1_500 && gone.len() > 100 && sweeps >= SWEEPERS, "not much of a fire");
+    assert!(did.committed() > 1_500 && gone.len() > 20 && sweeps >= SWEEPERS, "not much of a fire");
 }
 
 macro_rules! fires {
