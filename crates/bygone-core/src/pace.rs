@@ -12,7 +12,7 @@ const START: u64 = 1_000;
 /// A page never shrinks below this by time alone; only a failing one goes further down.
 const FLOOR: u64 = 20;
 /// Pages aim at this share of the page time, so that the slow ones among them still keep to it.
-const AIM: f64 = 0.5;
+const AIM: f64 = 0.45;
 /// A page may grow by no more than this from one to the next: a quick page may have been a lucky one.
 const GROWTH_MAX: f64 = 8.0;
 
@@ -43,9 +43,14 @@ impl Pace {
     )]
     pub(crate) fn learn(&mut self, limit: u64, time: Duration) {
         let factor = self.aim.as_secs_f64() / time.as_secs_f64().max(1e-6);
-        let next = limit as f64 * factor.min(GROWTH_MAX);
-        // Down at once, up by halves: oscillation costs more than a page that is a little small.
-        let next = if factor > 1.0 { f64::midpoint(next, limit as f64) } else { next };
+        // Down at once. Up by leaps while far from the aim, by halves near it: there, oscillation costs more than a page
+        // that is a little small.
+        let factor = match factor {
+            down if down <= 1.0 => down,
+            near if near < GROWTH_MAX => f64::midpoint(near, 1.0),
+            _ => GROWTH_MAX,
+        };
+        let next = limit as f64 * factor;
         self.limit = (next as u64).clamp(self.floor, self.ceiling);
     }
 }
@@ -82,7 +87,7 @@ mod tests {
     fn a_slow_page_shrinks_the_next_at_once() {
         let mut pace = Pace::new(&Budget::default());
         pace.learn(1_000, Duration::from_secs(1));
-        assert_eq!(pace.limit(), 25);
+        assert_eq!(pace.limit(), 22);
     }
 
     #[test]

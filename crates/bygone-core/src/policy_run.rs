@@ -149,6 +149,7 @@ impl<'a> PolicyRun<'a> {
                     if self.advance(page)? {
                         return Ok(Outcome::Complete);
                     }
+                    target.tidy().await?;
                     self.rest().await;
                 }
                 Err(error) => {

@@ -27,6 +27,11 @@ pub trait Target: Send {
     /// Sweeps one page.
     async fn page(&mut self, request: PageRequest<'_>) -> Result<Page, TargetError>;
 
+    /// Housekeeping between two pages, while nothing is held: it takes time from the sweep and from nobody else.
+    async fn tidy(&mut self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
     /// Makes sure that every page answered so far outlives a crash. Called before a report is shown.
     async fn settle(&mut self) -> Result<(), TargetError>;
 

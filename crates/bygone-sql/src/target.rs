@@ -16,12 +16,19 @@ use crate::policy::RowPolicy;
 use crate::query::Query;
 use crate::source::{SharedSource, Source};
 use crate::value::{Row, Value};
-use crate::walk::{Choice, Position, Shape, Upper, Walk, block_of, first_of_block, skips_locked, sortedness};
+use crate::walk::{
+    Choice, Position, SCATTERED_SHARE, Shape, Upper, Walk, block_of, first_of_block, skips_locked, sortedness,
+};
 
 /// Rows that a careful page looks through at the most, beside those it takes.
 const CAREFUL_LOOK_ROWS: u64 = 1_000;
 /// A table up to this size may be read whole to count what has no deadline.
 const READ_WHOLE_ROWS_MAX: u64 = 1_000_000;
+/// Pages of SQLite's log that may wait for a checkpoint: often enough to keep the log small, and seldom enough that a
+/// page of the table which many pages of the sweep change is written once.
+const CHECKPOINT_PAGES: u64 = 16_000;
+/// Blocks nobody: what is being read or written stays in the log for the next time.
+const CHECKPOINT: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 /// How many neighbours in time are looked at to see how they lie.
 const SAMPLE_ROWS: u64 = 200;
 
@@ -67,8 +74,11 @@ impl RowTarget {
 
     /// Chooses the walk by what the survey and the database's statistics say.
     async fn choose(&mut self, source: &mut Source, bygone: Option<u64>, cutoff: Timestamp) -> Result<(), SqlError> {
-        let shape = Shape { share: self.share(bygone), order: self.order(source, cutoff).await? };
-        self.choice = Some(self.binding.choose(shape));
+        let share = self.share(bygone);
+        // Where few are due, how they lie changes nothing, and asking takes as long as removing them.
+        let few = share.is_some_and(|share| share < SCATTERED_SHARE);
+        let order = if few { None } else { self.order(source, cutoff).await? };
+        self.choice = Some(self.binding.choose(Shape { share, order }));
         Ok(())
     }
 
@@ -81,9 +91,8 @@ impl RowTarget {
     /// How far rows lie in time order: the database's own statistics, or a look at some neighbours.
     async fn order(&self, source: &mut Source, cutoff: Timestamp) -> Result<Option<f64>, SqlError> {
         let Some((column, index)) = self.binding.lead() else { return Ok(None) };
-        let known = self.binding.table.columns.iter().find(|c| c.name == column.column).and_then(|c| c.correlation);
-        if known.is_some() {
-            return Ok(known.map(f64::abs));
+        if let Some(known) = self.binding.table.order_of(source, &column.column).await? {
+            return Ok(Some(known));
         }
         let place = match (&self.binding.table.storage, self.binding.key.first()) {
             (Storage::Heap { .. }, _) => "ctid::text".to_owned(),
@@ -378,6 +387,18 @@ impl Target for RowTarget {
         Ok(page)
     }
 
+    async fn tidy(&mut self) -> Result<(), TargetError> {
+        let mut source = self.source.lock().await;
+        if source.engine() == Engine::Sqlite {
+            let rows = source.query(&Query::new(Engine::Sqlite, "PRAGMA wal_checkpoint(NOOP)")).await?;
+            let pages = |at| rows.first().and_then(|row| row.get(at)).and_then(Value::count).unwrap_or(0);
+            if pages(1).saturating_sub(pages(2)) >= CHECKPOINT_PAGES {
+                source.query(&Query::new(Engine::Sqlite, CHECKPOINT)).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn settle(&mut self) -> Result<(), TargetError> {
         let mut source = self.source.lock().await;
         match source.engine() {
@@ -390,7 +411,7 @@ impl Target for RowTarget {
             }
             // In the log, a checkpoint syncs; without it every commit was durable already, and this does nothing.
             Engine::Sqlite => {
-                source.query(&Query::new(Engine::Sqlite, "PRAGMA wal_checkpoint(PASSIVE)")).await?;
+                source.query(&Query::new(Engine::Sqlite, CHECKPOINT)).await?;
             }
             // Durable as the server is set to be.
             Engine::MySql => {}

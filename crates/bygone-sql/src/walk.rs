@@ -14,7 +14,7 @@ use crate::policy::NullMeaning;
 use crate::value::Value;
 
 /// From this share of a table on, a walk over all of it beats jumping to scattered rows.
-const SCATTERED_SHARE: f64 = 0.03;
+pub(crate) const SCATTERED_SHARE: f64 = 0.03;
 /// From this correlation on, rows count as lying in time order.
 const ORDERED_CORRELATION: f64 = 0.8;
 
@@ -151,19 +151,19 @@ impl Binding {
     /// Chooses the walk.
     pub(crate) fn choose(&self, shape: Shape) -> Choice {
         let lead = self.lead();
-        let due = shape.share.map_or_else(|| "an unknown share".to_owned(), |s| format!("{:.1} %", s * 100.0));
+        let due = shape.share.map_or_else(
+            || "nobody knows how many rows are due".to_owned(),
+            |share| format!("{:.1} % of the rows are due", share * 100.0),
+        );
         let Some((column, index)) = lead else {
             let why = format!("no index serves {}", self.deadline_names());
             return self.across(why);
         };
-        let ordered = shape.order.is_none_or(|order| order >= ORDERED_CORRELATION);
         let few = shape.share.is_none_or(|share| share < SCATTERED_SHARE);
-        let why = match (ordered, few) {
-            (true, _) => format!("rows lie in order of {}", column.column),
-            (false, true) => format!("{due} of the rows are due, scattered"),
-            (false, false) => {
-                return self.across(format!("{due} of the rows are due, scattered over the table"));
-            }
+        let why = match shape.order {
+            Some(order) if order >= ORDERED_CORRELATION => format!("rows lie in order of {}", column.column),
+            Some(_) if !few => return self.across(format!("{due}, scattered over the table")),
+            _ => due,
         };
         Choice { walk: Walk::Slices, axis: self.deadline_axis(column, index), index: Some(index.name.clone()), why }
     }

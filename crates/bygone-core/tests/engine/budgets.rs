@@ -55,3 +55,18 @@ async fn the_page_size_follows_the_time_pages_take() {
     assert!(quick > 10_000, "quick pages grow: {quick}");
     assert!(slow < 100, "slow pages shrink: {slow}");
 }
+
+#[tokio::test]
+async fn housekeeping_happens_between_pages_and_is_not_their_time() {
+    let run = async |tidy_time| {
+        let mut target = Scripted::new([Step::Removes(1), Step::Removes(1), Step::Ends(1)]);
+        target.tidy_time = tidy_time;
+        let before = target.clock.elapsed();
+        target.run(Budget::default()).await;
+        (target.asked(), target.clock.elapsed().saturating_sub(before))
+    };
+    let (without, spent) = run(Duration::ZERO).await;
+    let (with, longer) = run(Duration::from_secs(1)).await;
+    assert_eq!(with, without, "pages of the same size");
+    assert_eq!(longer.saturating_sub(spent), Duration::from_secs(2), "twice between three pages");
+}

@@ -35,6 +35,7 @@ pub(crate) struct Scripted {
     pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) page_time: Duration,
+    pub(crate) tidy_time: Duration,
     pub(crate) survey: Survey,
     pub(crate) settles: Result<(), ErrorKind>,
     pages: u64,
@@ -51,6 +52,7 @@ impl Scripted {
             asked: Arc::default(),
             clock: Arc::new(ManualClock::at(boundary().instant())),
             page_time: Duration::from_millis(25),
+            tidy_time: Duration::ZERO,
             survey: Survey { bygone: Some(10), ..Survey::default() },
             settles: Ok(()),
             pages: 0,
@@ -109,6 +111,11 @@ impl Target for Scripted {
             tally.kept_back.conflict = 1;
         }
         Ok(Page { tally, requests: 2, next })
+    }
+
+    async fn tidy(&mut self) -> Result<(), TargetError> {
+        self.clock.advance(self.tidy_time);
+        Ok(())
     }
 
     async fn settle(&mut self) -> Result<(), TargetError> {

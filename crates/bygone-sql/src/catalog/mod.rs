@@ -24,6 +24,8 @@ pub(crate) struct Table {
     pub(crate) engine: Engine,
     /// The quoted name, with its schema.
     pub(crate) quoted: String,
+    /// The schema it is in; SQLite has none.
+    pub(crate) schema: Option<String>,
     /// The name for people.
     pub(crate) name: String,
     pub(crate) columns: Vec<Column>,
@@ -61,8 +63,6 @@ pub(crate) struct Column {
     pub(crate) type_name: String,
     pub(crate) nullable: bool,
     pub(crate) unsigned: bool,
-    /// How far the order of values follows the order of rows on disk, from -1 to 1.
-    pub(crate) correlation: Option<f64>,
 }
 
 /// An index.
@@ -96,6 +96,14 @@ impl Table {
             Engine::Postgres => postgres::read(source, &name).await,
             Engine::MySql => mysql::read(source, &name).await,
             Engine::Sqlite => sqlite::read(source, &name).await,
+        }
+    }
+
+    /// How far the order of a column's values follows the order of rows on disk, from 0 to 1, where the database knows.
+    pub(crate) async fn order_of(&self, source: &mut Source, column: &str) -> Result<Option<f64>, SqlError> {
+        match self.engine {
+            Engine::Postgres => postgres::order_of(source, self, column).await,
+            Engine::MySql | Engine::Sqlite => Ok(None),
         }
     }
 

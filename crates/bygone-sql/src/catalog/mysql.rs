@@ -56,6 +56,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
     Ok(Table {
         engine: Engine::MySql,
         quoted: Engine::MySql.quote_in(Some(&schema), name),
+        schema: Some(schema),
         name: name.to_owned(),
         columns: columns.iter().map(column).collect(),
         indexes: group_indexes(&indexes),
@@ -66,13 +67,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
 }
 
 fn column(row: &Row) -> Column {
-    Column {
-        name: text(row, 0),
-        type_name: text(row, 1),
-        nullable: truth(row, 2),
-        unsigned: truth(row, 3),
-        correlation: None,
-    }
+    Column { name: text(row, 0), type_name: text(row, 1), nullable: truth(row, 2), unsigned: truth(row, 3) }
 }
 
 /// One row a column becomes one index. A column that is indexed only by its beginning does not count as one.

@@ -4,6 +4,7 @@ use bygone_core::TargetError;
 
 use super::{Column, Index, Reference, Storage, Table, ask, maybe_text, no_table, not_a_table, text, truth};
 use crate::engine::Engine;
+use crate::error::SqlError;
 use crate::source::Source;
 use crate::value::{Row, Value};
 
@@ -23,15 +24,14 @@ const TABLES: &str = "SELECT c.relname::text FROM pg_catalog.pg_class c \
      AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND ";
 const IN_SCHEMA: &str = "n.nspname = {}";
 const VISIBLE: &str = "pg_catalog.pg_table_is_visible(c.oid)";
-/// The names are bound rather than joined: by a join the statistics of every table there is would be read.
 const COLUMNS: &str = "SELECT a.attname::text, \
      pg_catalog.format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, NULL), a.attnotnull, \
-     s.correlation::float8, \
      (CASE WHEN a.atthasmissing OR a.attgenerated = 'v' THEN 0 ELSE a.attlen END)::int8 \
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
-     LEFT JOIN pg_catalog.pg_stats s ON s.schemaname = {} AND s.tablename = {} \
-     AND s.attname = a.attname AND NOT s.inherited \
      WHERE a.attrelid = {}::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
+/// The names are bound rather than joined: by a join the statistics of every table there is would be read.
+const ORDER: &str = "SELECT s.correlation::float8 FROM pg_catalog.pg_stats s \
+     WHERE s.schemaname = {} AND s.tablename = {} AND s.attname = {} AND NOT s.inherited";
 const INDEXES: &str = "SELECT x.relname::text, i.indisunique AND i.indimmediate, i.indisprimary, \
      pg_catalog.pg_get_expr(i.indpred, i.indrelid), \
      (SELECT json_agg(a.attname ORDER BY k.place)::text FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place) \
@@ -66,11 +66,12 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
         _ => {}
     }
     let oid = row[0].int().unwrap_or_default().to_string();
-    let columns = ask(source, COLUMNS, &[&text(row, 1), name, &oid]).await?;
+    let columns = ask(source, COLUMNS, &[&oid]).await?;
     let indexes = ask(source, INDEXES, &[&oid]).await?;
     let references = ask(source, REFERENCES, &[&oid]).await?;
     Ok(Table {
         engine: Engine::Postgres,
+        schema: Some(text(row, 1)),
         quoted: Engine::Postgres.quote_in(Some(&text(row, 1)), name),
         name: name.to_owned(),
         storage: storage(row, &columns),
@@ -79,6 +80,15 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
         references: references.iter().map(reference).collect(),
         rows_estimate: rows_estimate(&row[4]),
     })
+}
+
+/// The absolute correlation out of the statistics.
+pub(super) async fn order_of(source: &mut Source, table: &Table, column: &str) -> Result<Option<f64>, SqlError> {
+    let rows = ask(source, ORDER, &[table.schema.as_deref().unwrap_or_default(), &table.name, column]).await?;
+    Ok(rows.first().and_then(|row| match row[0] {
+        Value::Real(correlation) => Some(correlation.abs()),
+        _ => None,
+    }))
 }
 
 /// A row's place names it only in a plain table: partitions and children each have a heap of their own.
@@ -100,7 +110,7 @@ fn rows_per_block_max(block_bytes: u64, columns: &[Row]) -> u64 {
     let width: u64 = columns
         .iter()
         .filter(|row| truth(row, 2))
-        .map(|row| row[4].int().and_then(|length| u64::try_from(length).ok()).unwrap_or(1))
+        .map(|row| row[3].int().and_then(|length| u64::try_from(length).ok()).unwrap_or(1))
         .sum();
     let row_bytes = (ROW_HEADER_BYTES + width).next_multiple_of(8) + ROW_SLOT_BYTES;
     ((block_bytes - BLOCK_HEADER_BYTES) / row_bytes).max(1)
@@ -122,11 +132,7 @@ fn column(row: &Row) -> Column {
         "bit" => "bit varying".to_owned(),
         other => other.to_owned(),
     };
-    let correlation = match row[3] {
-        Value::Real(x) => Some(x),
-        _ => None,
-    };
-    Column { name: text(row, 0), type_name, nullable: !truth(row, 2), unsigned: false, correlation }
+    Column { name: text(row, 0), type_name, nullable: !truth(row, 2), unsigned: false }
 }
 
 fn index(row: &Row) -> Index {

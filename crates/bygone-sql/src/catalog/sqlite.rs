@@ -47,6 +47,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
     let storage = if without_rowid { Storage::Key } else { rowid_name(&columns) };
     Ok(Table {
         engine: Engine::Sqlite,
+        schema: None,
         rows_estimate: rows_estimate(source, &quoted, &storage).await?,
         quoted,
         name,
@@ -97,7 +98,7 @@ fn column(row: &Row, without_rowid: bool) -> Column {
     let type_name = text(row, 1);
     // For compatibility's sake SQLite lets a primary key be null, but for integers and tables without rowid.
     let never_null = truth(row, 2) || (primary && (without_rowid || type_name == "integer"));
-    Column { name: text(row, 0), type_name, nullable: !never_null, unsigned: false, correlation: None }
+    Column { name: text(row, 0), type_name, nullable: !never_null, unsigned: false }
 }
 
 fn reference(row: &Row) -> Reference {

@@ -15,8 +15,6 @@ use crate::query::Query;
 use crate::url::SourceUrl;
 use crate::value::{Row, Value};
 
-/// Pages of the log between two checkpoints: with SQLite's own 1,000 every commit of a sweep would be followed by one.
-const CHECKPOINT_PAGES: u32 = 16_000;
 /// Memory for pages, in KiB: enough that a page of the sweep seldom spills into the log before its commit, and little
 /// enough that a large backlog takes no more memory than a small one.
 const CACHE_KIB: u32 = 14_336;
@@ -72,7 +70,8 @@ fn open(path: &str, session: Session) -> rusqlite::Result<rusqlite::Connection> 
     } else if journal.eq_ignore_ascii_case("wal") {
         // In the log a commit need not wait for the disk to be safe against corruption; `settle` waits, once.
         connection.pragma_update(None, "synchronous", "normal")?;
-        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        // A commit that checkpoints takes ten times its own time. Sweeps do that between pages.
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     }
     // A quoted name that no column has is otherwise read as a text, and a misspelt `where` then means something else.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;

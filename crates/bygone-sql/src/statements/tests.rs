@@ -15,13 +15,7 @@ fn cutoff() -> Timestamp {
 }
 
 fn column(name: &str, type_name: &str) -> Column {
-    Column {
-        name: name.to_owned(),
-        type_name: type_name.to_owned(),
-        nullable: false,
-        unsigned: false,
-        correlation: None,
-    }
+    Column { name: name.to_owned(), type_name: type_name.to_owned(), nullable: false, unsigned: false }
 }
 
 fn index(name: &str, column: &str, primary: bool) -> Index {
@@ -40,6 +34,7 @@ fn table(engine: Engine) -> Table {
     Table {
         engine,
         quoted: engine.quote_in(schema, "sessions"),
+        schema: schema.map(str::to_owned),
         name: "sessions".to_owned(),
         columns: vec![column("id", "bigint"), column("expires_at", "")],
         indexes: vec![index(primary, "id", true), index("by_expiry", "expires_at", false)],

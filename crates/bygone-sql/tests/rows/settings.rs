@@ -97,3 +97,26 @@ async fn mariadb_settings_do_not_matter() {
         assert_eq!(client.number("SELECT COUNT(*) FROM items WHERE moment >= '2026-11-15 12:00:00'").await, 101);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_of_sqlite_stays_small_however_much_is_swept() {
+    let world = World::with(
+        Engine::Sqlite,
+        "PRAGMA journal_mode = wal; CREATE TABLE items (id INTEGER PRIMARY KEY, at TEXT, body BLOB); \
+         CREATE INDEX by_at ON items (at); \
+         INSERT INTO items WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 200000) \
+         SELECT n, datetime(iif(n % 2, '2026-11-01', '2026-12-01'), n || ' seconds'), zeroblob(1000) FROM r; \
+         PRAGMA wal_checkpoint(TRUNCATE)",
+    )
+    .await;
+    let World::Sqlite(sqlite) = &world else { unreachable!() };
+    // The last to close a database removes its log.
+    let mut other = world.client().await;
+    assert_eq!(other.number("SELECT count(*) FROM items").await, 200_000);
+    let target = world.bind(&policy("items", Deadline::column("at"))).await.unwrap();
+    let report = sweep(target, Budget::default()).await;
+    assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 100_000), "{report:?}");
+    let log = std::fs::metadata(sqlite.directory().join("test.db-wal")).unwrap().len();
+    assert!(log < 90 << 20, "140 MB were changed, and the log took {log} bytes");
+    assert_eq!(other.number("SELECT count(*) FROM items").await, 100_000);
+}
