@@ -18,15 +18,7 @@ const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
 
 /// The policy of every case.
 fn policy() -> RowPolicy {
-    RowPolicy {
-        name: "expired-tokens".to_owned(),
-        table: "tokens".to_owned(),
-        deadline: Deadline::column("expires_at"),
-        keep: SignedDuration::ZERO,
-        filter: None,
-        key: None,
-        zone: None,
-    }
+    RowPolicy::new("expired-tokens", "tokens", Deadline::column("expires_at"))
 }
 
 /// Opens the source, takes the boundary from both clocks and binds the policy.

@@ -44,7 +44,7 @@ pub enum Event<'a> {
         /// The most items it would have examined.
         limit: u64,
     },
-    /// A policy's run ended.
+    /// A policy's run ended. It may run again, where other policies have freed items of it.
     PolicyEnded {
         /// Its part of the report.
         report: &'a PolicyReport,

@@ -25,8 +25,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn new(budget: &Budget) -> Self {
-        let ceiling = budget.page_items_max.max(1);
+    pub(crate) fn new(budget: &Budget, page_items_max: u64) -> Self {
+        let ceiling = budget.page_items_max.min(page_items_max).max(1);
         Self { limit: START.min(ceiling), floor: FLOOR.min(ceiling), ceiling, aim: budget.page_time.mul_f64(AIM) }
     }
 
@@ -61,7 +61,7 @@ mod tests {
 
     /// Runs pages at a fixed cost per item and returns the time of each.
     fn times(budget: &Budget, cost: Duration, pages: usize) -> Vec<Duration> {
-        let mut pace = Pace::new(budget);
+        let mut pace = Pace::new(budget, u64::MAX);
         let mut out = Vec::new();
         for _ in 0..pages {
             let time = cost * u32::try_from(pace.limit()).unwrap();
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_slow_page_shrinks_the_next_at_once() {
-        let mut pace = Pace::new(&Budget::default());
+        let mut pace = Pace::new(&Budget::default(), u64::MAX);
         pace.learn(1_000, Duration::from_secs(1));
         assert_eq!(pace.limit(), 22);
     }
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn the_limits_hold() {
         let budget = Budget { page_items_max: 7, ..Budget::default() };
-        let mut pace = Pace::new(&budget);
+        let mut pace = Pace::new(&budget, u64::MAX);
         assert_eq!(pace.limit(), 7);
         pace.learn(7, Duration::from_nanos(1));
         assert_eq!(pace.limit(), 7);

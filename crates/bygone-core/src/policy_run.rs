@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::pace::Pace;
 use crate::sweep::record_error;
 use crate::{
-    Boundary, BrakeDecision, Budget, Care, Clock, Consent, Cursor, ErrorKind, Event, Observer, Outcome, Page,
+    Boundary, BrakeDecision, Budget, Care, Clock, Consent, Cursor, ErrorKind, Event, KeptBack, Observer, Outcome, Page,
     PageRequest, PolicyReport, Survey, Target, TargetError,
 };
 
@@ -51,6 +51,7 @@ impl<'a> PolicyRun<'a> {
         cancel: &'a CancellationToken,
         boundary: Boundary,
         budget: &'a Budget,
+        spent: Duration,
     ) -> Self {
         Self {
             clock,
@@ -58,8 +59,8 @@ impl<'a> PolicyRun<'a> {
             cancel,
             boundary,
             budget,
-            started: clock.elapsed(),
-            pace: Pace::new(budget),
+            started: clock.elapsed().saturating_sub(spent),
+            pace: Pace::new(budget, u64::MAX),
             cursor: None,
             recovery: None,
             retried: false,
@@ -93,10 +94,16 @@ impl<'a> PolicyRun<'a> {
         consent: Consent,
         report: &mut PolicyReport,
     ) -> Result<(), TargetError> {
+        self.pace = Pace::new(self.budget, target.page_items_max());
+        // What an earlier run of the sweep has done stands; what it kept back is looked at again.
+        let tally = &mut report.tally;
+        tally.examined -= tally.kept_back.total();
+        tally.kept_back = KeptBack::default();
+        self.items_left = self.items_left.saturating_sub(tally.examined);
         let survey = target.survey(self.boundary).await?;
         report.requests += survey.requests;
         report.warnings.clone_from(&survey.warnings);
-        self.check_consent(target, consent, &survey).await?;
+        self.check_consent(target, consent.after(report.tally.examined), &survey).await?;
         report.tally.examined += survey.unreadable;
         report.tally.kept_back.unreadable += survey.unreadable;
         self.observer.on(&Event::PolicyStarted { policy: target.policy(), survey: &survey });

@@ -26,6 +26,16 @@ pub enum Consent {
     },
 }
 
+impl Consent {
+    /// What is left of it once so many items are done.
+    pub(crate) fn after(self, done: u64) -> Self {
+        match self {
+            Self::Plan { items } => Self::Plan { items: items.saturating_sub(done) },
+            other => other,
+        }
+    }
+}
+
 /// A policy in a sweep: bound to its source, or the reason why it could not be.
 pub struct Job {
     policy: String,
@@ -33,6 +43,7 @@ pub struct Job {
     target: Result<Box<dyn Target>, TargetError>,
     budget: Budget,
     consent: Consent,
+    frees: Vec<String>,
 }
 
 impl Job {
@@ -44,6 +55,7 @@ impl Job {
             target: Ok(target),
             budget,
             consent: Consent::Brake(Brake::default()),
+            frees: Vec::new(),
         }
     }
 
@@ -55,7 +67,15 @@ impl Job {
             target: Err(error),
             budget: Budget::default(),
             consent: Consent::Brake(Brake::default()),
+            frees: Vec::new(),
         }
+    }
+
+    /// The policies of which items may come free when this one removes some: they run again, until nothing more does.
+    #[must_use]
+    pub fn that_frees(mut self, policies: Vec<String>) -> Self {
+        self.frees = policies;
+        self
     }
 
     /// The same policy under another consent.
@@ -94,36 +114,48 @@ impl Sweep {
         self
     }
 
-    /// Runs the policies one after another. A failing, refused or slow one never stops the rest.
+    /// Runs the policies one after another, and again those of which others have freed items, until nothing more comes
+    /// free. A failing, refused or slow one never stops the rest.
     pub async fn run(self, jobs: Vec<Job>) -> Report {
         let boundary = self.boundary.instant();
         self.observer.on(&Event::SweepStarted { boundary, policies: jobs.len() });
-        let mut policies = Vec::with_capacity(jobs.len());
-        for job in jobs {
-            let report = self.run_job(job).await;
-            self.observer.on(&Event::PolicyEnded { report: &report });
-            policies.push(report);
+        let mut lanes: Vec<Lane> = jobs.into_iter().map(Lane::new).collect();
+        let mut turn: Vec<usize> = (0..lanes.len()).collect();
+        let mut runs = 0;
+        while !turn.is_empty() {
+            for at in turn {
+                runs += 1;
+                self.run_lane(&mut lanes[at], runs).await;
+                self.observer.on(&Event::PolicyEnded { report: &lanes[at].report });
+            }
+            turn = (0..lanes.len()).filter(|&at| lanes[at].runs_again(&lanes)).collect();
         }
+        let policies: Vec<PolicyReport> = lanes.into_iter().map(|lane| lane.report).inspect(log).collect();
         let outcome = SweepOutcome::of(policies.iter().map(|p| p.outcome));
         let report = Report { sweep: self.name(), boundary, outcome, policies };
         self.observer.on(&Event::SweepEnded { report: &report });
         report
     }
 
-    async fn run_job(&self, job: Job) -> PolicyReport {
+    async fn run_lane(&self, lane: &mut Lane, number: usize) {
         let started = self.clock.elapsed();
-        let mut report = empty_report(job.policy, job.source);
-        match job.target {
-            Ok(mut target) if !self.cancel.is_cancelled() => {
-                let run = PolicyRun::new(&*self.clock, &*self.observer, &self.cancel, self.boundary, &job.budget);
-                run.run(&mut *target, job.consent, &mut report).await;
+        let Lane { job, report, .. } = lane;
+        let before = report.tally.done();
+        match &mut job.target {
+            Ok(target) if !self.cancel.is_cancelled() => {
+                let (clock, observer) = (&*self.clock, &*self.observer);
+                let run = PolicyRun::new(clock, observer, &self.cancel, self.boundary, &job.budget, lane.spent);
+                run.run(&mut **target, job.consent, report).await;
             }
             Ok(_) => report.outcome = Outcome::Cancelled,
-            Err(error) => record_error(&mut report, &error),
+            Err(error) => record_error(report, error),
         }
-        report.elapsed_ms = millis(self.clock.elapsed().saturating_sub(started));
-        log(&report);
-        report
+        lane.ran = number;
+        if report.tally.done() > before {
+            lane.freed = number;
+        }
+        lane.spent += self.clock.elapsed().saturating_sub(started);
+        report.elapsed_ms = millis(lane.spent);
     }
 
     /// A UUIDv7 of now; its random part comes from the operating system.
@@ -132,6 +164,29 @@ impl Sweep {
         let seconds = u64::try_from(now.as_second()).unwrap_or(0);
         let nanos = u32::try_from(now.subsec_nanosecond()).unwrap_or(0);
         Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
+    }
+}
+
+/// A policy on its way through a sweep.
+struct Lane {
+    job: Job,
+    report: PolicyReport,
+    spent: Duration,
+    /// Its last run, and the last that did something: numbers over all runs of the sweep.
+    ran: usize,
+    freed: usize,
+}
+
+impl Lane {
+    fn new(job: Job) -> Self {
+        let report = empty_report(job.policy.clone(), job.source.clone());
+        Self { job, report, spent: Duration::ZERO, ran: 0, freed: 0 }
+    }
+
+    /// Whether others, or itself, have done something since it last looked that may have freed items of it.
+    fn runs_again(&self, lanes: &[Self]) -> bool {
+        let frees_it = |lane: &Self| lane.freed >= self.ran && lane.job.frees.contains(&self.job.policy);
+        self.report.outcome == Outcome::Complete && lanes.iter().any(frees_it)
     }
 }
 

@@ -47,6 +47,11 @@ impl Tally {
         Self { examined: items, removed: items, ..Self::default() }
     }
 
+    /// Items that are no longer what they were.
+    pub fn done(&self) -> u64 {
+        self.removed + self.cleared
+    }
+
     /// Adds another tally to this one.
     pub fn add(&mut self, other: &Self) {
         self.examined += other.examined;

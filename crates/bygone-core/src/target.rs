@@ -18,6 +18,11 @@ pub trait Target: Send {
     /// The source's name.
     fn source(&self) -> &str;
 
+    /// The most items that one page of it takes, whatever it is allowed.
+    fn page_items_max(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Counts what is bygone. Touches nothing.
     async fn survey(&mut self, boundary: Boundary) -> Result<Survey, TargetError>;
 

@@ -2,15 +2,19 @@
 //! here, before anything is touched.
 
 use bygone_core::{ErrorKind, TargetError};
+use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
 use crate::catalog::{Column, Index, Storage, Table};
 use crate::comparison::{Comparison, IdShape, Kind, unit_us};
 use crate::engine::Engine;
-use crate::policy::{DeadlineColumn, Format, NullMeaning, RowPolicy};
+use crate::family::Family;
+use crate::newest::BoundNewest;
+use crate::policy::{Action, DeadlineColumn, Format, NewValue, NullMeaning, RowPolicy};
 use crate::query::Query;
 use crate::source::Source;
 use crate::time_id;
+use crate::update::BoundAssignment;
 use crate::value::Value;
 
 /// How many values of a column are looked at to see what it holds.
@@ -24,6 +28,12 @@ pub(crate) struct Binding {
     pub(crate) null: NullMeaning,
     pub(crate) filter: Option<String>,
     pub(crate) key: Vec<KeyColumn>,
+    /// How long after its deadline a row stays.
+    pub(crate) keep: SignedDuration,
+    pub(crate) newest: Option<BoundNewest>,
+    /// What changes of a row that stays; nothing where it goes.
+    pub(crate) changes: Vec<BoundAssignment>,
+    pub(crate) family: Family,
 }
 
 /// A column of the key that names a row.
@@ -42,14 +52,20 @@ impl Binding {
     pub(crate) async fn new(source: &mut Source, policy: &RowPolicy) -> Result<Self, TargetError> {
         let table = Table::read(source, &policy.table).await?;
         let mut deadline = Vec::new();
-        for column in &policy.deadline.columns {
+        for column in policy.deadline.iter().flat_map(|deadline| &deadline.columns) {
             deadline.push(
                 bind_deadline(source, &table, column, policy.zone.as_ref()).await.map_err(|e| e.about("deadline"))?,
             );
         }
         let key = bind_key(&table, policy.key.as_deref()).map_err(|e| e.about("key"))?;
-        let binding = Self { table, deadline, null: policy.deadline.null, filter: policy.filter.clone(), key };
+        let newest = policy.newest.as_ref().map(|newest| BoundNewest::bind(&table, &key, newest)).transpose()?;
+        let changes = bind_changes(source, &table, policy).await?;
+        let family = Family::bind(source, &table, policy).await?;
+        let null = policy.deadline.as_ref().map_or_else(NullMeaning::default, |deadline| deadline.null);
+        let (filter, keep) = (policy.filter.clone(), policy.keep);
+        let binding = Self { table, deadline, null, filter, key, keep, newest, changes, family };
         binding.check_filter(source).await.map_err(|e| e.about("where"))?;
+        binding.check_family(source).await?;
         binding.check_units(source).await.map_err(|e| e.about("deadline"))?;
         Ok(binding)
     }
@@ -69,6 +85,17 @@ impl Binding {
     async fn check_filter(&self, source: &mut Source) -> Result<(), TargetError> {
         if self.filter.is_some() {
             source.query(&self.nothing()).await?;
+        }
+        Ok(())
+    }
+
+    /// The same for conditions on other rows, for what goes along, and for what changes.
+    async fn check_family(&self, source: &mut Source) -> Result<(), TargetError> {
+        if let Some(text) = self.no_guarded_row() {
+            source.query(&text).await.map_err(|e| TargetError::from(e).about("unless"))?;
+        }
+        if let Some(text) = self.no_changed_row() {
+            source.query(&text).await.map_err(|e| TargetError::from(e).about("set"))?;
         }
         Ok(())
     }
@@ -102,6 +129,27 @@ impl Binding {
         }
         Ok(())
     }
+}
+
+async fn bind_changes(
+    source: &mut Source,
+    table: &Table,
+    policy: &RowPolicy,
+) -> Result<Vec<BoundAssignment>, TargetError> {
+    let Action::Update(assignments) = &policy.action else { return Ok(Vec::new()) };
+    let mut changes = Vec::new();
+    for assignment in assignments {
+        let key = if assignment.value == NewValue::Null { "clear" } else { "set" };
+        let native = if assignment.value == NewValue::Now {
+            let column = DeadlineColumn { column: assignment.column.clone(), format: Format::Native };
+            let time = bind_deadline(source, table, &column, policy.zone.as_ref()).await;
+            Some(time.map_err(|e| e.with_help("`now` goes into timestamps, dates and SQLite's text").about(key))?)
+        } else {
+            None
+        };
+        changes.push(BoundAssignment::bind(table, assignment, native).map_err(|e| e.about(key))?);
+    }
+    Ok(changes)
 }
 
 async fn bind_deadline(

@@ -45,15 +45,7 @@ impl Stage {
         for script in scripts {
             source.lock().await.run(script).await.unwrap();
         }
-        let policy = RowPolicy {
-            name: "policy".to_owned(),
-            table: "items".to_owned(),
-            deadline,
-            keep: jiff::SignedDuration::ZERO,
-            filter: filter.map(str::to_owned),
-            key: None,
-            zone: None,
-        };
+        let policy = RowPolicy { filter: filter.map(str::to_owned), ..RowPolicy::new("policy", "items", deadline) };
         let mut target = RowTarget::bind(&source, &policy).await.unwrap();
         target.survey(Boundary::at(cutoff())).await.unwrap();
         Self { source, target }

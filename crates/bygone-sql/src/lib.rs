@@ -18,7 +18,11 @@ mod engine;
 mod error;
 #[cfg(test)]
 mod explain_tests;
+mod family;
 mod local_time;
+mod newest;
+mod order;
+mod page;
 mod plan;
 mod policy;
 mod query;
@@ -28,6 +32,7 @@ mod statements;
 mod target;
 mod text_time;
 mod time_id;
+mod update;
 mod url;
 mod value;
 mod walk;
@@ -35,8 +40,12 @@ mod walk;
 pub use catalog::Reference;
 pub use engine::Engine;
 pub use error::SqlError;
+pub use order::arrange;
 pub use plan::RowPlan;
-pub use policy::{Deadline, DeadlineColumn, Format, NullMeaning, RowPolicy};
+pub use policy::{
+    Action, Assignment, Chain, ColumnRef, Deadline, DeadlineColumn, Format, NewValue, Newest, NullMeaning,
+    RowCondition, RowPolicy,
+};
 pub use source::{SharedSource, Source, SourceOptions};
 pub use target::RowTarget;
 pub use url::SourceUrl;

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::catalog::Reference;
 use crate::engine::Engine;
+use crate::newest::BoundNewest;
 use crate::target::RowTarget;
 use crate::walk::{Position, Upper, Walk};
 
@@ -59,20 +60,27 @@ impl RowTarget {
             why: choice.why.clone(),
             index: choice.index.clone(),
             statements,
-            cascades: binding.table.references.iter().filter(|r| touches(r)).cloned().collect(),
+            cascades: self.references().filter(touches).collect(),
             warnings: self.warnings(),
             estimated_seconds: bygone.map(|rows| rows.div_ceil(rate)),
         })
     }
 
+    /// What points at the table.
+    fn references(&self) -> impl Iterator<Item = Reference> {
+        self.binding.table.incoming().map(|key| Reference::of(&self.binding.table, key))
+    }
+
     fn warnings(&self) -> Vec<String> {
         let binding = &self.binding;
         let mut warnings = Vec::new();
-        if binding.lead().is_none() {
+        if binding.newest.as_ref().is_some_and(BoundNewest::is_grouped) {
+            warnings.push("the newest of each group are found by looking at every row, on every sweep".to_owned());
+        }
+        if binding.lead().is_none() && !binding.deadline.is_empty() {
             warnings.push(format!("no index serves {}: every sweep reads the whole table", binding.deadline_names()));
         }
-        for reference in &binding.table.references {
-            let Reference { table, column, action } = reference;
+        for Reference { table, column, action } in self.references() {
             warnings.push(match action.as_str() {
                 "cascade" => format!("rows of `{table}` go along with theirs ({column}, on delete cascade)"),
                 "set null" | "set default" => format!("`{table}`.{column} is emptied where it points at a removed row"),

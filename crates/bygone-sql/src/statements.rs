@@ -9,6 +9,7 @@ use crate::bind::{Binding, KeyColumn};
 use crate::catalog::{Index, ROWID_INDEX};
 use crate::comparison::Comparison;
 use crate::engine::Engine;
+use crate::family::Child;
 use crate::policy::NullMeaning;
 use crate::query::Query;
 use crate::value::{Row, Value};
@@ -24,7 +25,29 @@ impl Binding {
     }
 
     /// Appends the whole test of the policy: past the cutoff, readable, and what `where` says.
-    fn due(&self, mut query: Query, cutoff: Timestamp) -> Query {
+    fn due(&self, query: Query, cutoff: Timestamp) -> Query {
+        let query = self.past(query, cutoff);
+        let query = match &self.newest {
+            Some(newest) => query.sql(" AND ").sql(newest.condition(&self.table, self.filter.as_deref())),
+            None => query,
+        };
+        self.filtered(self.differing(query))
+    }
+
+    /// The same for rows that are locked. MySQL does not look at other rows of a table while it removes some, and which
+    /// are newer was seen when these were locked.
+    fn due_still(&self, query: Query, cutoff: Timestamp) -> Query {
+        match self.engine() {
+            Engine::MySql => self.filtered(self.differing(self.past(query, cutoff))),
+            Engine::Postgres | Engine::Sqlite => self.due(query, cutoff),
+        }
+    }
+
+    /// Appends that the deadline is readable and past the cutoff.
+    fn past(&self, mut query: Query, cutoff: Timestamp) -> Query {
+        if self.deadline.is_empty() {
+            query = query.sql("1 = 1");
+        }
         let several = self.deadline.len() > 1 && self.null == NullMeaning::Ignored;
         for (at, column) in self.deadline.iter().enumerate() {
             if at > 0 {
@@ -41,7 +64,20 @@ impl Binding {
             let any: Vec<String> = self.deadline.iter().map(|c| format!("{} IS NOT NULL", c.quoted())).collect();
             query = query.sql(format!(" AND ({})", any.join(" OR ")));
         }
-        self.filtered(query)
+        query
+    }
+
+    /// Appends that some column is not yet as the policy wants it.
+    fn differing(&self, mut query: Query) -> Query {
+        for (at, change) in self.changes.iter().enumerate() {
+            query = change.differs(query.sql(if at == 0 { " AND (" } else { " OR " }), self.engine());
+        }
+        if self.changes.is_empty() { query } else { query.sql(")") }
+    }
+
+    /// Appends the conditions on other rows.
+    fn guarded(&self, query: Query) -> Query {
+        self.family.guards.iter().fold(query, |query, guard| query.sql(" AND ").sql(guard))
     }
 
     /// Appends `where`. It stands on lines of its own, so that a comment in it ends with it.
@@ -55,6 +91,18 @@ impl Binding {
     /// Reads no row, but names all that the policy's `where` names.
     pub(crate) fn nothing(&self) -> Query {
         self.filtered(self.query(format!("SELECT 1 FROM {} WHERE 1 = 0", self.table.quoted)))
+    }
+
+    /// The same for the conditions on other rows.
+    pub(crate) fn no_guarded_row(&self) -> Option<Query> {
+        let text = format!("SELECT 1 FROM {} WHERE 1 = 0", self.table.quoted);
+        (!self.family.guards.is_empty()).then(|| self.guarded(self.query(text)))
+    }
+
+    /// The same for the columns that change.
+    pub(crate) fn no_changed_row(&self) -> Option<Query> {
+        let text = format!("SELECT 1 FROM {} WHERE 1 = 0", self.table.quoted);
+        (!self.changes.is_empty()).then(|| self.differing(self.query(text)))
     }
 
     /// Counts what is bygone, and finds the oldest of it by its first deadline.
@@ -166,7 +214,7 @@ impl Binding {
 
     /// Removes every bygone row of a range: the swift page.
     pub(crate) fn remove_range(&self, axis: &Axis, from: &Position, upper: &Upper, cutoff: Timestamp) -> Query {
-        let query = lower(self.delete(axis.index.as_deref()), axis, from);
+        let query = lower(self.change(axis.index.as_deref(), cutoff), axis, from);
         self.due(upper_end(query, axis, upper).sql(" AND "), cutoff)
     }
 
@@ -197,18 +245,33 @@ impl Binding {
     pub(crate) fn lock(&self, keys: &[Row], cutoff: Timestamp) -> Query {
         let selected: Vec<&str> = self.key.iter().map(|key| key.selected.as_str()).collect();
         let text = format!("SELECT {} FROM {} WHERE ", selected.join(", "), self.led_by(self.key_index()));
-        self.due(self.in_keys(self.query(text), keys), cutoff).sql(" FOR UPDATE SKIP LOCKED")
+        self.due(self.in_keys(self.query(text), keys, "").sql(" AND "), cutoff).sql(" FOR UPDATE SKIP LOCKED")
+    }
+
+    /// Those of the rows that no row elsewhere keeps. Asked after they were locked: what points at a locked row now
+    /// cannot come any more.
+    pub(crate) fn unguarded(&self, keys: &[Row]) -> Query {
+        let selected: Vec<&str> = self.key.iter().map(|key| key.selected.as_str()).collect();
+        let text = format!("SELECT {} FROM {} WHERE ", selected.join(", "), self.led_by(self.key_index()));
+        self.guarded(self.in_keys(self.query(text), keys, ""))
+    }
+
+    /// Removes the children of the rows.
+    pub(crate) fn remove_children(&self, child: &Child, keys: &[Row]) -> Query {
+        let led = self.led_by(self.key_index());
+        let (open, qualifier, close) = child.delete(self.engine(), &self.table.quoted, &led);
+        self.in_keys(self.query(open), keys, &qualifier).sql(close)
     }
 
     /// How many of the rows are still bygone, whoever holds them.
     pub(crate) fn still_due(&self, keys: &[Row], cutoff: Timestamp) -> Query {
         let text = format!("SELECT count(*) FROM {} WHERE ", self.led_by(self.key_index()));
-        self.due(self.in_keys(self.query(text), keys), cutoff)
+        self.due(self.in_keys(self.query(text), keys, "").sql(" AND "), cutoff)
     }
 
     /// Removes those of the rows that are still bygone: the careful page.
     pub(crate) fn remove_rows(&self, keys: &[Row], cutoff: Timestamp) -> Query {
-        self.due(self.in_keys(self.delete(self.key_index()), keys), cutoff)
+        self.due_still(self.in_keys(self.change(self.key_index(), cutoff), keys, "").sql(" AND "), cutoff)
     }
 
     /// The table, read by this index, where the engine would otherwise not always do so: MySQL may choose to read all of
@@ -226,6 +289,19 @@ impl Binding {
         }
     }
 
+    /// The beginning of the statement that does what the policy is for.
+    fn change(&self, index: Option<&str>, cutoff: Timestamp) -> Query {
+        if self.changes.is_empty() {
+            return self.delete(index);
+        }
+        let now = cutoff.checked_add(self.keep).unwrap_or(cutoff);
+        let mut query = self.query(format!("UPDATE {} SET ", self.led_by(index)));
+        for (at, change) in self.changes.iter().enumerate() {
+            query = change.assign(query.sql(if at > 0 { ", " } else { "" }), now);
+        }
+        query.sql(" WHERE ")
+    }
+
     /// The beginning of a statement that removes. MySQL takes an index only where it is told the tables apart, and then
     /// `where` may not look at the table again.
     fn delete(&self, index: Option<&str>) -> Query {
@@ -237,6 +313,12 @@ impl Binding {
         })
     }
 
+    /// Whether pages name their rows one by one: there are children or guards to see to, or MySQL would have to look at
+    /// the table that it is removing from.
+    pub(crate) fn goes_by_lists(&self) -> bool {
+        !self.family.is_empty() || (self.engine() == Engine::MySql && self.newest.is_some())
+    }
+
     /// Whether `where` may look at other rows of the table: it has a query of its own that may name it.
     fn looks_again(&self) -> bool {
         let names = |filter: &String| {
@@ -246,23 +328,27 @@ impl Binding {
         self.filter.as_ref().is_some_and(names)
     }
 
-    /// Appends `key IN (…) AND `, and sees to it that few different texts come of it.
-    fn in_keys(&self, query: Query, keys: &[Row]) -> Query {
+    /// Appends `key IN (…)`, and sees to it that few different texts come of it.
+    fn in_keys(&self, query: Query, keys: &[Row], qualifier: &str) -> Query {
         match self.engine() {
             // The driver closes a statement that is not kept with a message that nobody answers, and what follows it
             // is then held up by the network's own delay of 40 ms. So lists are filled up with their last key to one
             // of a few lengths, and the statements are kept.
             Engine::MySql => {
                 let filled = keys.iter().chain(keys.last().into_iter().cycle()).take(keys.len().next_power_of_two());
-                if self.key.len() == 1 { self.key_list(query, filled) } else { self.key_choices(query, filled) }
+                if self.key.len() == 1 {
+                    self.key_list(query, filled, qualifier)
+                } else {
+                    self.key_choices(query, filled, qualifier)
+                }
             }
-            Engine::Postgres | Engine::Sqlite => self.key_list(query, keys.iter()).once(),
+            Engine::Postgres | Engine::Sqlite => self.key_list(query, keys.iter(), qualifier).once(),
         }
     }
 
-    /// Appends `key IN (…) AND `.
-    fn key_list<'a>(&self, query: Query, keys: impl Iterator<Item = &'a Row>) -> Query {
-        let names: Vec<&str> = self.key.iter().map(|key| key.quoted.as_str()).collect();
+    /// Appends `key IN (…)`.
+    fn key_list<'a>(&self, query: Query, keys: impl Iterator<Item = &'a Row>, qualifier: &str) -> Query {
+        let names: Vec<String> = self.key.iter().map(|key| format!("{qualifier}{}", key.quoted)).collect();
         let (open, close) = if names.len() > 1 { ("(", ")") } else { ("", "") };
         let values = if names.len() > 1 && self.engine() == Engine::Sqlite { "VALUES " } else { "" };
         let mut query = query.sql(format!("{open}{}{close} IN ({values}", names.join(", ")));
@@ -273,22 +359,22 @@ impl Binding {
             }
             query = query.sql(close);
         }
-        query.sql(") AND ")
+        query.sql(")")
     }
 
-    /// Appends `(a = … AND b = … OR …) AND `: MySQL does not find a single tuple by an index.
-    fn key_choices<'a>(&self, query: Query, keys: impl Iterator<Item = &'a Row>) -> Query {
+    /// Appends `(a = … AND b = … OR …)`: MySQL does not find a single tuple by an index.
+    fn key_choices<'a>(&self, query: Query, keys: impl Iterator<Item = &'a Row>, qualifier: &str) -> Query {
         let mut query = query.sql("(");
         for (at, key) in keys.enumerate() {
             query = query.sql(if at > 0 { " OR " } else { "" });
             for (part, (column, value)) in self.key.iter().zip(key).enumerate() {
                 query = query
                     .sql(if part > 0 { " AND " } else { "" })
-                    .sql(format!("{} = ", column.quoted))
+                    .sql(format!("{qualifier}{} = ", column.quoted))
                     .bind(value.clone(), column.cast.as_deref());
             }
         }
-        query.sql(") AND ")
+        query.sql(")")
     }
 
     /// A column to order by. It is named with its table, since a bare name means what is selected under it, which may

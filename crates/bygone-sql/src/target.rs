@@ -2,8 +2,7 @@
 
 use async_trait::async_trait;
 use bygone_core::{
-    Boundary, CAREFUL_ITEMS_MAX, Care, Cursor, ErrorKind, KeptBack, Page, PageRequest, Survey, Tally, Target,
-    TargetError,
+    Boundary, CAREFUL_ITEMS_MAX, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Target, TargetError,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -12,16 +11,13 @@ use crate::bind::Binding;
 use crate::catalog::Storage;
 use crate::engine::Engine;
 use crate::error::SqlError;
+use crate::page::PageSweep;
 use crate::policy::RowPolicy;
 use crate::query::Query;
 use crate::source::{SharedSource, Source};
 use crate::value::{Row, Value};
-use crate::walk::{
-    Choice, Position, SCATTERED_SHARE, Shape, Upper, Walk, block_of, first_of_block, skips_locked, sortedness,
-};
+use crate::walk::{Choice, Position, SCATTERED_SHARE, Shape, Walk, block_of, sortedness};
 
-/// Rows that a careful page looks through at the most, beside those it takes.
-const CAREFUL_LOOK_ROWS: u64 = 1_000;
 /// A table up to this size may be read whole to count what has no deadline.
 const READ_WHOLE_ROWS_MAX: u64 = 1_000_000;
 /// Pages of SQLite's log that may wait for a checkpoint: often enough to keep the log small, and seldom enough that a
@@ -46,16 +42,16 @@ pub struct RowTarget {
 
 /// Where the next page begins. The end of a heap is fixed by the first page: what is appended later is new.
 #[derive(Debug, Serialize, Deserialize)]
-struct Place {
-    position: Position,
-    end_block: Option<u64>,
+pub(crate) struct Place {
+    pub(crate) position: Position,
+    pub(crate) end_block: Option<u64>,
 }
 
 impl RowTarget {
     /// Binds a policy to its table. Reads the catalogue and changes nothing.
     pub async fn bind(source: &SharedSource, policy: &RowPolicy) -> Result<Self, TargetError> {
         let mut open = source.lock().await;
-        let binding = Binding::new(&mut open, policy).await?;
+        let binding = Box::pin(Binding::new(&mut open, policy)).await?;
         Ok(Self {
             policy: policy.name.clone(),
             source_name: open.name().to_owned(),
@@ -112,6 +108,9 @@ impl RowTarget {
     /// counted, and the report says so: no full scan on a timer.
     async fn count_unreadable(&self, source: &mut Source) -> Result<(u64, Option<String>), SqlError> {
         let binding = &self.binding;
+        if binding.deadline.is_empty() {
+            return Ok((0, None));
+        }
         let by_index = binding.deadline.iter().all(|column| {
             let whole = |index: &&crate::catalog::Index| {
                 index.predicate.is_none() && index.columns.first().and_then(|c| c.as_ref()) == Some(&column.column)
@@ -193,151 +192,6 @@ impl RowTarget {
     }
 }
 
-/// What one page does, with all that it needs at hand.
-struct PageSweep<'a> {
-    binding: &'a Binding,
-    choice: &'a Choice,
-    place: &'a Place,
-    cutoff: Timestamp,
-    limit: u64,
-}
-
-impl PageSweep<'_> {
-    /// Where a page that looks at `rows` rows ends, and where the next begins.
-    async fn range(&self, source: &mut Source, rows: u64) -> Result<(Upper, Option<Position>), SqlError> {
-        if let (Walk::Heap, Storage::Heap { rows_per_block_max, .. }) = (self.choice.walk, &self.binding.table.storage)
-        {
-            return Ok(self.block_range((rows / rows_per_block_max).max(1)));
-        }
-        let axis = &self.choice.axis;
-        let lead = (self.choice.walk == Walk::Slices).then(|| self.binding.lead()).flatten();
-        let end = lead.and_then(|(column, _)| column.cutoff(self.cutoff));
-        let found = source.query(&self.binding.bound(axis, &self.place.position, rows, end.as_ref())).await?;
-        let Some(mut row) = found.into_iter().next().map(Row::into_iter) else { return Ok((Upper::End, None)) };
-        let (value, same) = (row.next().unwrap_or(Value::Null), row.next().is_some_and(|same| same.truth()));
-        Ok(if same {
-            // More rows of one value than the page may look at: that value has pages of its own.
-            (Upper::At(value.clone()), Some(Position::Past(value)))
-        } else {
-            (Upper::Below(value.clone()), Some(Position::From(value)))
-        })
-    }
-
-    fn block_range(&self, blocks: u64) -> (Upper, Option<Position>) {
-        let start = self.place.position.first().and_then(block_of).unwrap_or(0);
-        let end = self.place.end_block.unwrap_or(0);
-        let stop = start.saturating_add(blocks);
-        let next = (stop < end).then(|| Position::From(first_of_block(stop)));
-        (Upper::Below(first_of_block(stop.min(end.max(start)))), next)
-    }
-
-    /// A whole range at once.
-    async fn swift(&self, source: &mut Source) -> Result<(Tally, Option<Position>), SqlError> {
-        if let Storage::Heap { rows_per_block_max, .. } = self.binding.table.storage
-            && self.choice.walk == Walk::Heap
-            && self.limit < rows_per_block_max
-        {
-            // Not even one block is sure to hold so few rows.
-            return self.careful(source).await;
-        }
-        let (upper, next) = self.range(source, self.limit).await?;
-        if matches!(upper, Upper::At(_)) {
-            return self.list(source, &upper, next).await;
-        }
-        let statement = self.binding.remove_range(&self.choice.axis, &self.place.position, &upper, self.cutoff);
-        let removed = source.execute(&statement).await?;
-        Ok((Tally::removed(removed), next))
-    }
-
-    /// Row by row, skipping what others hold.
-    async fn careful(&self, source: &mut Source) -> Result<(Tally, Option<Position>), SqlError> {
-        let (upper, next) = self.range(source, self.limit.max(CAREFUL_LOOK_ROWS)).await?;
-        self.list(source, &upper, next).await
-    }
-
-    async fn list(
-        &self,
-        source: &mut Source,
-        upper: &Upper,
-        next: Option<Position>,
-    ) -> Result<(Tally, Option<Position>), SqlError> {
-        let begin = match source.engine() {
-            Engine::Postgres => "BEGIN",
-            Engine::MySql => "START TRANSACTION",
-            Engine::Sqlite => "BEGIN IMMEDIATE",
-        };
-        source.run(begin).await?;
-        let answer = match self.list_inside(source, upper, next).await {
-            Ok(answer) => source.run("COMMIT").await.map(|()| answer),
-            Err(error) => Err(error),
-        };
-        if answer.as_ref().is_err_and(|error| error.kind() != ErrorKind::Lost) {
-            // The page failed as a whole and is reported as failed; a failing rollback adds nothing to that.
-            let _ = source.run("ROLLBACK").await;
-        }
-        answer
-    }
-
-    async fn list_inside(
-        &self,
-        source: &mut Source,
-        upper: &Upper,
-        next: Option<Position>,
-    ) -> Result<(Tally, Option<Position>), SqlError> {
-        // Each row is named in the statements that follow, and those take only so many values.
-        let (found, next) = self.candidates(source, upper, next, self.limit.min(CAREFUL_ITEMS_MAX)).await?;
-        if found.is_empty() {
-            return Ok((Tally::default(), next));
-        }
-        let ours = if skips_locked(source.engine()) {
-            source.query(&self.binding.lock(&found, self.cutoff)).await?
-        } else {
-            found.clone()
-        };
-        let removed = match ours.len() {
-            0 => 0,
-            _ => source.execute(&self.binding.remove_rows(&ours, self.cutoff)).await?,
-        };
-        let others: Vec<Row> = found.into_iter().filter(|key| !ours.contains(key)).collect();
-        let locked = match others.len() {
-            0 => 0,
-            _ => first_count(&source.query(&self.binding.still_due(&others, self.cutoff)).await?).unwrap_or(0),
-        };
-        let kept_back = KeptBack { locked, ..KeptBack::default() };
-        Ok((Tally { examined: removed + locked, removed, kept_back, ..Tally::default() }, next))
-    }
-
-    /// One row, left where it is.
-    async fn keep_back(&self, source: &mut Source) -> Result<(Tally, Option<Position>), SqlError> {
-        let (upper, next) = self.range(source, CAREFUL_LOOK_ROWS).await?;
-        let (found, next) = self.candidates(source, &upper, next, 1).await?;
-        let conflict = found.len() as u64;
-        let kept_back = KeptBack { conflict, ..KeptBack::default() };
-        Ok((Tally { examined: conflict, kept_back, ..Tally::default() }, next))
-    }
-
-    /// The keys of the first bygone rows of the range, and where to go on behind them.
-    async fn candidates(
-        &self,
-        source: &mut Source,
-        upper: &Upper,
-        next: Option<Position>,
-        limit: u64,
-    ) -> Result<(Vec<Row>, Option<Position>), SqlError> {
-        let axis = &self.choice.axis;
-        let statement = self.binding.candidates(axis, &self.place.position, upper, self.cutoff, limit);
-        let rows = source.query(&statement).await?;
-        let full = rows.len() as u64 >= limit;
-        let behind_last = rows.last().map(|row| {
-            let (value, rest) = row.split_first().map_or((Value::Null, &[][..]), |(value, rest)| (value.clone(), rest));
-            Position::After(value, rest.iter().take(axis.ties.len()).cloned().collect())
-        });
-        let next = if full { behind_last } else { next };
-        let keys = rows.into_iter().map(|row| row.into_iter().skip(1 + axis.ties.len()).collect()).collect();
-        Ok((keys, next))
-    }
-}
-
 #[async_trait]
 impl Target for RowTarget {
     fn policy(&self) -> &str {
@@ -346,6 +200,10 @@ impl Target for RowTarget {
 
     fn source(&self) -> &str {
         &self.source_name
+    }
+
+    fn page_items_max(&self) -> u64 {
+        if self.binding.goes_by_lists() { CAREFUL_ITEMS_MAX } else { u64::MAX }
     }
 
     async fn survey(&mut self, boundary: Boundary) -> Result<Survey, TargetError> {
@@ -429,6 +287,10 @@ impl Target for RowTarget {
 }
 
 impl RowTarget {
+    pub(crate) fn policy_name(&self) -> &str {
+        &self.policy
+    }
+
     pub(crate) fn shared_source(&self) -> &SharedSource {
         &self.source
     }
@@ -439,7 +301,7 @@ impl RowTarget {
     }
 }
 
-fn first_count(rows: &[Row]) -> Option<u64> {
+pub(crate) fn first_count(rows: &[Row]) -> Option<u64> {
     rows.first().and_then(|row| row.first()).and_then(Value::count)
 }
 

@@ -155,6 +155,9 @@ impl Binding {
             || "nobody knows how many rows are due".to_owned(),
             |share| format!("{:.1} % of the rows are due", share * 100.0),
         );
+        if self.deadline.is_empty() {
+            return self.across("which rows are newer is seen row by row".to_owned());
+        }
         let Some((column, index)) = lead else {
             let why = format!("no index serves {}", self.deadline_names());
             return self.across(why);

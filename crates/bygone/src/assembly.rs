@@ -137,21 +137,20 @@ pub(crate) fn row_policy(policy: &Policy) -> RowPolicy {
             config::Format::Uuid7 => Format::Uuid7,
         },
     };
-    RowPolicy {
-        name: policy.name.clone(),
-        table: policy.table.clone(),
-        deadline: Deadline {
-            columns: policy.deadline.columns.iter().map(column).collect(),
-            null: match policy.deadline.nulls {
-                config::Nulls::Ignore => NullMeaning::Ignored,
-                config::Nulls::Keep => NullMeaning::Keeps,
-            },
+    let deadline = Deadline {
+        columns: policy.deadline.columns.iter().map(column).collect(),
+        null: match policy.deadline.nulls {
+            config::Nulls::Ignore => NullMeaning::Ignored,
+            config::Nulls::Keep => NullMeaning::Keeps,
         },
+    };
+    RowPolicy {
         keep: policy.keep,
         filter: policy.where_.clone(),
         key: policy.key.clone(),
         // The name was looked up when the configuration was read.
         zone: policy.zone.as_ref().and_then(|name| TimeZone::get(name).ok()),
+        ..RowPolicy::new(&policy.name, &policy.table, deadline)
     }
 }
 

@@ -3,12 +3,15 @@
 //! Nothing of a policy becomes SQL before it was found here. A name that is not there is an error that says which
 //! one is nearest.
 
+mod foreign_key;
 mod mysql;
 mod postgres;
 mod sqlite;
 
 use bygone_core::{ErrorKind, TargetError};
 
+pub use self::foreign_key::Reference;
+pub(crate) use self::foreign_key::{ForeignKey, OnDelete, TableName};
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::query::Query;
@@ -30,7 +33,8 @@ pub(crate) struct Table {
     pub(crate) name: String,
     pub(crate) columns: Vec<Column>,
     pub(crate) indexes: Vec<Index>,
-    pub(crate) references: Vec<Reference>,
+    /// The foreign keys from here and to here.
+    pub(crate) foreign_keys: Vec<ForeignKey>,
     /// How many rows it holds, as the statistics say; `None` when nobody ever counted.
     pub(crate) rows_estimate: Option<u64>,
     pub(crate) storage: Storage,
@@ -77,17 +81,6 @@ pub(crate) struct Index {
     pub(crate) predicate: Option<String>,
 }
 
-/// A foreign key of another table that points here.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Reference {
-    /// The table that points here.
-    pub table: String,
-    /// Its column or columns.
-    pub column: String,
-    /// What happens there when a row goes here: `cascade`, `set null`, `set default`, `restrict`, `no action`.
-    pub action: String,
-}
-
 impl Table {
     /// Reads a table out of the catalogue.
     pub(crate) async fn read(source: &mut Source, table: &str) -> Result<Self, TargetError> {
@@ -96,6 +89,15 @@ impl Table {
             Engine::Postgres => postgres::read(source, &name).await,
             Engine::MySql => mysql::read(source, &name).await,
             Engine::Sqlite => sqlite::read(source, &name).await,
+        }
+    }
+
+    /// Reads a table that another one names.
+    pub(crate) async fn read_named(source: &mut Source, name: &TableName) -> Result<Self, TargetError> {
+        match source.engine() {
+            Engine::Postgres => postgres::read_in(source, name.schema.as_deref(), &name.name).await,
+            Engine::MySql => mysql::read_in(source, name.schema.as_deref(), &name.name).await,
+            Engine::Sqlite => sqlite::read(source, &name.name).await,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bygone_core::{ErrorKind, TargetError};
 
-use super::{Column, Index, Reference, Storage, Table, ask, no_table, not_a_table, text, truth};
+use super::{Column, ForeignKey, Index, Storage, Table, ask, no_table, not_a_table, text, truth};
 use crate::engine::Engine;
 use crate::source::Source;
 use crate::value::{Row, Value};
@@ -19,17 +19,24 @@ const COLUMNS: &str = "SELECT CAST(COLUMN_NAME AS CHAR), LOWER(CAST(DATA_TYPE AS
 const INDEXES: &str = "SELECT CAST(INDEX_NAME AS CHAR), CAST(COLUMN_NAME AS CHAR), NON_UNIQUE = 0, \
      SUB_PART IS NOT NULL FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} \
      AND INDEX_TYPE = 'BTREE' ORDER BY INDEX_NAME, SEQ_IN_INDEX";
-const REFERENCES: &str = "SELECT CAST(k.TABLE_NAME AS CHAR), \
-     CAST(GROUP_CONCAT(k.COLUMN_NAME ORDER BY k.ORDINAL_POSITION SEPARATOR ', ') AS CHAR), \
+const FOREIGN_KEYS: &str = "SELECT CAST(k.TABLE_SCHEMA AS CHAR), CAST(k.TABLE_NAME AS CHAR), \
+     CAST(CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.COLUMN_NAME) ORDER BY k.ORDINAL_POSITION), ']') AS CHAR), \
+     CAST(MIN(k.REFERENCED_TABLE_SCHEMA) AS CHAR), CAST(MIN(k.REFERENCED_TABLE_NAME) AS CHAR), \
+     CAST(CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.REFERENCED_COLUMN_NAME) ORDER BY k.ORDINAL_POSITION), ']') AS CHAR), \
      LOWER(CAST(MIN(r.DELETE_RULE) AS CHAR)) \
      FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r \
      ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME \
      AND r.TABLE_NAME = k.TABLE_NAME \
      WHERE k.REFERENCED_TABLE_SCHEMA = {} AND k.REFERENCED_TABLE_NAME = {} \
-     GROUP BY k.TABLE_NAME, k.CONSTRAINT_NAME ORDER BY 1, 2";
+     OR k.REFERENCED_TABLE_NAME IS NOT NULL AND k.TABLE_SCHEMA = {} AND k.TABLE_NAME = {} \
+     GROUP BY k.TABLE_SCHEMA, k.TABLE_NAME, k.CONSTRAINT_NAME ORDER BY 2, 3, 5, 1";
 
 pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, TargetError> {
-    let Some(schema) = source.schema().map(str::to_owned).or_else(|| source.url().database()) else {
+    read_in(source, None, name).await
+}
+
+pub(super) async fn read_in(source: &mut Source, schema: Option<&str>, name: &str) -> Result<Table, TargetError> {
+    let Some(schema) = schema.or(source.schema()).map(str::to_owned).or_else(|| source.url().database()) else {
         return Err(TargetError::new(ErrorKind::Unfit, "the source's url names no database")
             .with_help("write it behind the host, as in `mysql://user@host/database`, or set `schema`"));
     };
@@ -52,7 +59,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
     }
     let columns = ask(source, COLUMNS, &[&schema, name]).await?;
     let indexes = ask(source, INDEXES, &[&schema, name]).await?;
-    let references = ask(source, REFERENCES, &[&schema, name]).await?;
+    let foreign_keys = ask(source, FOREIGN_KEYS, &[&schema, name, &schema, name]).await?;
     Ok(Table {
         engine: Engine::MySql,
         quoted: Engine::MySql.quote_in(Some(&schema), name),
@@ -60,7 +67,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
         name: name.to_owned(),
         columns: columns.iter().map(column).collect(),
         indexes: group_indexes(&indexes),
-        references: references.iter().map(reference).collect(),
+        foreign_keys: foreign_keys.iter().map(ForeignKey::read).collect(),
         rows_estimate: row.get(2).and_then(Value::count),
         storage: Storage::Key,
     })
@@ -85,8 +92,4 @@ fn group_indexes(rows: &[Row]) -> Vec<Index> {
         index.columns.push((!truth(row, 3)).then(|| text(row, 1)));
     }
     indexes.into_values().collect()
-}
-
-fn reference(row: &Row) -> Reference {
-    Reference { table: text(row, 0), column: text(row, 1), action: text(row, 2) }
 }

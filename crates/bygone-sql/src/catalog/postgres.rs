@@ -2,7 +2,7 @@
 
 use bygone_core::TargetError;
 
-use super::{Column, Index, Reference, Storage, Table, ask, maybe_text, no_table, not_a_table, text, truth};
+use super::{Column, ForeignKey, Index, Storage, Table, ask, maybe_text, no_table, not_a_table, text, truth};
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::source::Source;
@@ -40,16 +40,28 @@ const INDEXES: &str = "SELECT x.relname::text, i.indisunique AND i.indimmediate,
      FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
      JOIN pg_catalog.pg_am m ON m.oid = x.relam \
      WHERE i.indrelid = {}::oid AND i.indisvalid AND m.amname = 'btree' ORDER BY x.relname";
-const REFERENCES: &str = "SELECT f.conrelid::regclass::text, \
-     (SELECT string_agg(a.attname, ', ' ORDER BY k.place) FROM unnest(f.conkey) WITH ORDINALITY AS k(number, place) \
-     JOIN pg_catalog.pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.number), f.confdeltype::text \
-     FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.confrelid = {}::oid AND f.conparentid = 0 \
-     ORDER BY 1, 2";
+const FOREIGN_KEYS: &str = "SELECT hn.nspname::text, hc.relname::text, \
+     (SELECT json_agg(a.attname ORDER BY k.place)::text FROM unnest(f.conkey) WITH ORDINALITY AS k(number, place) \
+     JOIN pg_catalog.pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.number), \
+     tn.nspname::text, tc.relname::text, \
+     (SELECT json_agg(a.attname ORDER BY k.place)::text FROM unnest(f.confkey) WITH ORDINALITY AS k(number, place) \
+     JOIN pg_catalog.pg_attribute a ON a.attrelid = f.confrelid AND a.attnum = k.number), \
+     CASE f.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' \
+     WHEN 'r' THEN 'restrict' ELSE 'no action' END \
+     FROM pg_catalog.pg_constraint f \
+     JOIN pg_catalog.pg_class hc ON hc.oid = f.conrelid JOIN pg_catalog.pg_namespace hn ON hn.oid = hc.relnamespace \
+     JOIN pg_catalog.pg_class tc ON tc.oid = f.confrelid JOIN pg_catalog.pg_namespace tn ON tn.oid = tc.relnamespace \
+     WHERE f.contype = 'f' AND f.conparentid = 0 AND (f.confrelid = {}::oid OR f.conrelid = {}::oid) \
+     ORDER BY 2, 3, 5, 1";
 
 pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, TargetError> {
     let schema = source.schema().map(str::to_owned);
-    let (scope, mut values) = match &schema {
-        Some(schema) => (IN_SCHEMA, vec![name, schema.as_str()]),
+    read_in(source, schema.as_deref(), name).await
+}
+
+pub(super) async fn read_in(source: &mut Source, schema: Option<&str>, name: &str) -> Result<Table, TargetError> {
+    let (scope, mut values) = match schema {
+        Some(schema) => (IN_SCHEMA, vec![name, schema]),
         None => (VISIBLE, vec![name]),
     };
     let found = ask(source, &format!("{TABLE}{scope}"), &values).await?;
@@ -68,7 +80,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
     let oid = row[0].int().unwrap_or_default().to_string();
     let columns = ask(source, COLUMNS, &[&oid]).await?;
     let indexes = ask(source, INDEXES, &[&oid]).await?;
-    let references = ask(source, REFERENCES, &[&oid]).await?;
+    let foreign_keys = ask(source, FOREIGN_KEYS, &[&oid, &oid]).await?;
     Ok(Table {
         engine: Engine::Postgres,
         schema: Some(text(row, 1)),
@@ -77,7 +89,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
         storage: storage(row, &columns),
         columns: columns.iter().map(column).collect(),
         indexes: indexes.iter().map(index).collect(),
-        references: references.iter().map(reference).collect(),
+        foreign_keys: foreign_keys.iter().map(ForeignKey::read).collect(),
         rows_estimate: rows_estimate(&row[4]),
     })
 }
@@ -143,15 +155,4 @@ fn index(row: &Row) -> Index {
         predicate: maybe_text(row, 3),
         columns: serde_json::from_str(&text(row, 4)).unwrap_or_default(),
     }
-}
-
-fn reference(row: &Row) -> Reference {
-    let action = match text(row, 2).as_str() {
-        "c" => "cascade",
-        "n" => "set null",
-        "d" => "set default",
-        "r" => "restrict",
-        _ => "no action",
-    };
-    Reference { table: text(row, 0), column: text(row, 1), action: action.to_owned() }
 }

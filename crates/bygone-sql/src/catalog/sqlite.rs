@@ -2,7 +2,7 @@
 
 use bygone_core::{ErrorKind, TargetError};
 
-use super::{Column, Index, ROWID_INDEX, Reference, Storage, Table, ask, no_table, not_a_table, text, truth};
+use super::{Column, ForeignKey, Index, ROWID_INDEX, Storage, Table, ask, no_table, not_a_table, text, truth};
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::query::Query;
@@ -17,9 +17,15 @@ const INDEXES: &str = "SELECT name, \"unique\", origin = 'pk', partial, \
      (SELECT sql FROM sqlite_master m WHERE m.type = 'index' AND m.name = l.name) FROM pragma_index_list({}) l \
      ORDER BY name";
 const INDEX_COLUMNS: &str = "SELECT name FROM pragma_index_xinfo({}) WHERE key ORDER BY seqno";
-const REFERENCES: &str = "SELECT m.name, group_concat(f.\"from\", ', '), lower(f.on_delete) \
-     FROM sqlite_master m, pragma_foreign_key_list(m.name) f \
-     WHERE m.type = 'table' AND lower(f.\"table\") = lower({}) GROUP BY m.name, f.id ORDER BY 1, 2";
+/// A key that names no columns there means the primary key.
+const FOREIGN_KEYS: &str = "SELECT NULL, here, json_group_array(\"from\"), NULL, there, json_group_array(\"to\"), action \
+     FROM (SELECT m.name AS here, f.id, f.\"from\", lower(f.on_delete) AS action, \
+     coalesce((SELECT t.name FROM sqlite_master t WHERE t.type = 'table' AND lower(t.name) = lower(f.\"table\")), \
+     f.\"table\") AS there, \
+     coalesce(f.\"to\", (SELECT p.name FROM pragma_table_info(f.\"table\") p WHERE p.pk = f.seq + 1)) AS \"to\" \
+     FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' \
+     AND (lower(f.\"table\") = lower({}) OR lower(m.name) = lower({})) ORDER BY m.name, f.id, f.seq) \
+     GROUP BY here, id ORDER BY 2, 3, 5";
 
 pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, TargetError> {
     if let Some(schema) = source.schema().filter(|schema| !schema.eq_ignore_ascii_case("main")) {
@@ -42,7 +48,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
     let column_rows = ask(source, COLUMNS, &[&name]).await?;
     let columns: Vec<Column> = column_rows.iter().map(|row| column(row, without_rowid)).collect();
     let indexes = read_indexes(source, &name, &column_rows).await?;
-    let references = ask(source, REFERENCES, &[&name]).await?;
+    let foreign_keys = ask(source, FOREIGN_KEYS, &[&name, &name]).await?;
     let quoted = Engine::Sqlite.quote(&name);
     let storage = if without_rowid { Storage::Key } else { rowid_name(&columns) };
     Ok(Table {
@@ -53,7 +59,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
         name,
         columns,
         indexes,
-        references: references.iter().map(reference).collect(),
+        foreign_keys: foreign_keys.iter().map(ForeignKey::read).collect(),
         storage,
     })
 }
@@ -99,10 +105,6 @@ fn column(row: &Row, without_rowid: bool) -> Column {
     // For compatibility's sake SQLite lets a primary key be null, but for integers and tables without rowid.
     let never_null = truth(row, 2) || (primary && (without_rowid || type_name == "integer"));
     Column { name: text(row, 0), type_name, nullable: !never_null, unsigned: false }
-}
-
-fn reference(row: &Row) -> Reference {
-    Reference { table: text(row, 0), column: text(row, 1), action: text(row, 2) }
 }
 
 /// The largest rowid bounds the number of rows in practice, and costs one look.

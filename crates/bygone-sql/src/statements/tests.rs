@@ -3,12 +3,13 @@
 mod conditions;
 mod pages;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::catalog::{Column, Storage, Table};
 use crate::comparison::Kind;
+use crate::family::Family;
 
 fn cutoff() -> Timestamp {
     "2026-11-15T12:00:00Z".parse().unwrap()
@@ -38,7 +39,7 @@ fn table(engine: Engine) -> Table {
         name: "sessions".to_owned(),
         columns: vec![column("id", "bigint"), column("expires_at", "")],
         indexes: vec![index(primary, "id", true), index("by_expiry", "expires_at", false)],
-        references: Vec::new(),
+        foreign_keys: Vec::new(),
         rows_estimate: None,
         storage,
     }
@@ -79,6 +80,10 @@ fn binding(engine: Engine) -> Binding {
         null: NullMeaning::Ignored,
         filter: None,
         key: vec![natural_key(engine)],
+        keep: SignedDuration::ZERO,
+        newest: None,
+        changes: Vec::new(),
+        family: Family::default(),
     }
 }
 

@@ -7,6 +7,7 @@ mod binding;
 mod client;
 mod conformance;
 mod deadlines;
+mod family;
 mod names;
 mod recovery;
 mod settings;

@@ -3,7 +3,7 @@
 use bygone_core::{Boundary, Budget, PolicyReport, TargetError};
 use bygone_sql::{Deadline, Engine, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl};
 use bygone_testkit::{Database, MariaDb, MariaDbEngine, Postgres, PostgresEngine, Sqlite, conformance};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::client::Client;
 
@@ -175,15 +175,7 @@ pub(crate) async fn sweep(target: RowTarget, budget: Budget) -> PolicyReport {
 
 /// A policy over a table whose deadline is a column.
 pub(crate) fn policy(table: &str, deadline: Deadline) -> RowPolicy {
-    RowPolicy {
-        name: "policy".to_owned(),
-        table: table.to_owned(),
-        deadline,
-        keep: SignedDuration::ZERO,
-        filter: None,
-        key: None,
-        zone: None,
-    }
+    RowPolicy::new("policy", table, deadline)
 }
 
 /// An instant as a literal of the engine's own type for instants: timestamptz, DATETIME(6) in UTC, ISO text.

@@ -8,7 +8,7 @@ use crate::comparison::IdShape;
 /// The test of a deadline, and the test of one that cannot be read.
 fn tests_of(engine: Engine, kind: Kind, sql_type: &str) -> String {
     let binding = Binding { deadline: vec![deadline(engine, kind, sql_type)], ..binding(engine) };
-    let due = binding.due(binding.query(""), cutoff() + jiff::SignedDuration::from_micros(1));
+    let due = binding.due(binding.query(""), cutoff() + SignedDuration::from_micros(1));
     let unreadable = shown(&binding.unreadable());
     format!("{}\nunreadable: {}", shown(&due), unreadable.split_once(" WHERE ").unwrap().1)
 }

@@ -1,0 +1,93 @@
+//! In which order policies run, and which of them free rows of others.
+
+use crate::catalog::{ForeignKey, OnDelete, Table, TableName};
+use crate::target::RowTarget;
+
+impl RowTarget {
+    /// Whether rows here point at rows there, so that these go first.
+    pub fn goes_before(&self, other: &Self) -> bool {
+        let (here, there) = (&self.binding.table, &other.binding.table);
+        self.is_beside(other)
+            && here.quoted != there.quoted
+            && (here.outgoing().any(|key| there.is(&key.to)) || other.binding.family.watched.contains(&here.quoted))
+    }
+
+    /// Whether what this policy does may free rows of the other: rows that pointed at them are gone, rows that they
+    /// pointed at are gone, or a condition on another row has changed.
+    pub fn may_free(&self, other: &Self) -> bool {
+        let (here, there) = (&self.binding.table, &other.binding.table);
+        if !self.is_beside(other) {
+            return false;
+        }
+        let touches = |quoted: &String| {
+            *quoted == here.quoted || self.binding.family.children.iter().any(|child| child.hops[0].table == *quoted)
+        };
+        let guards = other.binding.family.watched.iter().any(touches);
+        let references = there.incoming().any(|key| touches(&quoted(there, &key.from)) && !here.is(&key.to));
+        let emptied = there.outgoing().any(|key| here.is(&key.to) && empties(key) && !there.is(&key.to));
+        let both = here.incoming().filter(|key| !refuses(key)).any(|key| points_at(there, &key.from));
+        let rewritten = here.quoted == there.quoted
+            && !self.binding.changes.is_empty()
+            && self.policy_name() != other.policy_name();
+        guards || references || emptied || both || rewritten
+    }
+
+    fn is_beside(&self, other: &Self) -> bool {
+        std::sync::Arc::ptr_eq(self.shared_source(), other.shared_source())
+    }
+}
+
+/// Whether a table that goes or is emptied along with rows here points at the other table too.
+fn points_at(there: &Table, from: &TableName) -> bool {
+    !there.is(from) && there.incoming().any(|key| key.from == *from)
+}
+
+fn empties(key: &ForeignKey) -> bool {
+    matches!(key.on_delete, OnDelete::Empty { .. })
+}
+
+fn refuses(key: &ForeignKey) -> bool {
+    matches!(key.on_delete, OnDelete::Refuse { .. })
+}
+
+fn quoted(table: &Table, name: &TableName) -> String {
+    table.engine.quote_in(name.schema.as_deref(), &name.name)
+}
+
+/// An order of `0..count` in which whatever `must` or `should` go before something does; where that goes round in a
+/// circle, what only should waits no longer, and the first in the given order goes.
+pub fn arrange(count: usize, must: impl Fn(usize, usize) -> bool, should: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut left: Vec<usize> = (0..count).collect();
+    let mut order = Vec::with_capacity(count);
+    while !left.is_empty() {
+        let free = |of: &dyn Fn(usize, usize) -> bool| {
+            left.iter().position(|&at| !left.iter().any(|&other| other != at && of(other, at)))
+        };
+        let next = free(&|a, b| must(a, b) || should(a, b)).or_else(|| free(&must)).unwrap_or(0);
+        order.push(left.remove(next));
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arrange;
+
+    fn order(count: usize, must: &[(usize, usize)], should: &[(usize, usize)]) -> Vec<usize> {
+        arrange(count, |a, b| must.contains(&(a, b)), |a, b| should.contains(&(a, b)))
+    }
+
+    #[test]
+    fn the_given_order_stands_where_nothing_speaks_against_it() {
+        assert_eq!(order(3, &[], &[]), [0, 1, 2]);
+        assert_eq!(order(3, &[], &[(2, 0)]), [1, 2, 0]);
+        assert_eq!(order(3, &[(2, 1)], &[(1, 0)]), [2, 1, 0]);
+    }
+
+    #[test]
+    fn circles_of_what_should_be_are_cut_and_what_must_be_stands() {
+        assert_eq!(order(2, &[], &[(0, 1), (1, 0)]), [0, 1]);
+        assert_eq!(order(3, &[(2, 0)], &[(0, 1), (1, 2), (2, 0)]), [1, 2, 0]);
+        assert_eq!(order(2, &[(1, 0)], &[(0, 1)]), [1, 0]);
+    }
+}
