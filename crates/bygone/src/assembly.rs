@@ -69,7 +69,10 @@ pub(crate) async fn assemble<'a>(
     let mut bound = Vec::new();
     for policy in policies {
         let target = match &sources[policy.source.as_str()] {
-            Ok(source) => RowTarget::bind(source, &row_policy(policy)).await,
+            Ok(source) => match row_policy(policy) {
+                Ok(rows) => RowTarget::bind(source, &rows).await,
+                Err(error) => Err(error),
+            },
             Err(error) => Err(error.to_error()),
         };
         bound.push(Bound { policy, target });
@@ -125,7 +128,15 @@ async fn open(
 }
 
 /// The policy as the rows' crate understands it.
-pub(crate) fn row_policy(policy: &Policy) -> RowPolicy {
+pub(crate) fn row_policy(policy: &Policy) -> Result<RowPolicy, TargetError> {
+    let deadline = match &policy.deadline {
+        Some(deadline) if !is_compound(policy) => deadline,
+        // To leave a key out of account would remove what it keeps.
+        _ => {
+            return Err(TargetError::new(ErrorKind::Unfit, "the policy has keys that are not acted on yet")
+                .with_help("leave the policy to a later version"));
+        }
+    };
     let column = |column: &config::DeadlineColumn| DeadlineColumn {
         column: column.column.clone(),
         format: match column.format {
@@ -137,12 +148,12 @@ pub(crate) fn row_policy(policy: &Policy) -> RowPolicy {
             config::Format::Uuid7 => Format::Uuid7,
         },
     };
-    RowPolicy {
+    Ok(RowPolicy {
         name: policy.name.clone(),
         table: policy.table.clone(),
         deadline: Deadline {
-            columns: policy.deadline.columns.iter().map(column).collect(),
-            null: match policy.deadline.nulls {
+            columns: deadline.columns.iter().map(column).collect(),
+            null: match deadline.nulls {
                 config::Nulls::Ignore => NullMeaning::Ignored,
                 config::Nulls::Keep => NullMeaning::Keeps,
             },
@@ -152,7 +163,15 @@ pub(crate) fn row_policy(policy: &Policy) -> RowPolicy {
         key: policy.key.clone(),
         // The name was looked up when the configuration was read.
         zone: policy.zone.as_ref().and_then(|name| TimeZone::get(name).ok()),
-    }
+    })
+}
+
+/// Whether more than the deadline and `where` decide what becomes of a row.
+fn is_compound(policy: &Policy) -> bool {
+    policy.newest.is_some()
+        || policy.action != config::Action::Remove
+        || !(policy.unless.is_empty() && policy.only_if.is_empty())
+        || !(policy.unless_referenced_by.is_empty() && policy.with.is_empty() && policy.after.is_empty())
 }
 
 /// The budget as the engine understands it.

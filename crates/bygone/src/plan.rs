@@ -176,15 +176,15 @@ fn schedule(schedule: &Schedule) -> String {
 pub(crate) fn definition(config: &Config, policy: &Policy) -> String {
     let source = config.sources.get(&policy.source);
     let url = source.and_then(|source| bygone_sql::SourceUrl::parse(source.url.expose()).ok());
-    let columns: Vec<String> =
-        policy.deadline.columns.iter().map(|column| format!("{:?} {}", column.format, column.column)).collect();
+    let columns = policy.deadline.iter().flat_map(|deadline| &deadline.columns);
+    let columns: Vec<String> = columns.map(|column| format!("{:?} {}", column.format, column.column)).collect();
     serde_json::json!({
         "url": url.map(|url| url.to_string()),
         "schema": source.and_then(|source| source.schema.clone()),
         "table_prefix": source.and_then(|source| source.table_prefix.clone()),
         "table": policy.table,
         "deadline": columns,
-        "nulls": format!("{:?}", policy.deadline.nulls),
+        "nulls": policy.deadline.as_ref().map(|deadline| format!("{:?}", deadline.nulls)),
         "keep": policy.keep.to_string(),
         "where": policy.where_,
         "zone": policy.zone,

@@ -37,7 +37,7 @@ impl Problem {
         let spans = &policy.spans;
         let span = match error.key() {
             Some("table") => spans.table,
-            Some("deadline") => spans.deadline,
+            Some("deadline") => spans.deadline.unwrap_or(spans.table),
             Some("key") => spans.key.unwrap_or(spans.table),
             Some("where") => spans.where_.unwrap_or(spans.table),
             Some("source") => config.sources.get(&policy.source).map_or(spans.source, |source| source.url_span),
