@@ -1,13 +1,17 @@
 //! What a sweep of a policy would do, in its own words: for `bygone plan` and `bygone check`.
 
 use bygone_core::Boundary;
+use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::bind::Binding;
 use crate::catalog::Reference;
 use crate::engine::Engine;
 use crate::newest::BoundNewest;
+use crate::query::Query;
 use crate::target::RowTarget;
-use crate::walk::{Position, Upper, Walk};
+use crate::value::Value;
+use crate::walk::{Choice, Position, Upper, Walk, skips_locked};
 
 /// Rows per second that a sweep reaches at the least on small machines; for an estimate, nothing more.
 fn rows_per_second(engine: Engine) -> u64 {
@@ -31,6 +35,8 @@ pub struct RowPlan {
     pub index: Option<String>,
     /// The statements of a page.
     pub statements: Vec<String>,
+    /// Tables whose rows go first, in that order.
+    pub children: Vec<String>,
     /// References that take or change rows elsewhere when a row goes here.
     pub cascades: Vec<Reference>,
     /// What a person should look at.
@@ -44,22 +50,15 @@ impl RowTarget {
     pub fn plan(&self, boundary: Boundary, bygone: Option<u64>) -> Option<RowPlan> {
         let (choice, cutoff) = (self.choice()?, self.cutoff(boundary)?);
         let binding = &self.binding;
-        let from = choice.axis.beginning();
-        let end = choice.axis.start.clone().unwrap_or(crate::value::Value::Null);
-        let mut statements = Vec::new();
-        if choice.walk != Walk::Heap {
-            let cut = (choice.walk == Walk::Slices).then_some(&end);
-            statements.push(binding.bound(&choice.axis, &from, 1, cut).text().to_owned());
-        }
-        let remove = binding.remove_range(&choice.axis, &Position::From(end.clone()), &Upper::Below(end), cutoff);
-        statements.push(remove.text().to_owned());
+        let statements = statements(binding, choice, cutoff);
         let rate = rows_per_second(binding.table.engine);
         Some(RowPlan {
             table: binding.table.quoted.clone(),
             walk: choice.walk,
             why: choice.why.clone(),
             index: choice.index.clone(),
-            statements,
+            statements: statements.iter().map(|statement| statement.text().to_owned()).collect(),
+            children: binding.family.children.iter().map(|child| child.name.clone()).collect(),
             cascades: self.references().filter(touches).collect(),
             warnings: self.warnings(),
             estimated_seconds: bygone.map(|rows| rows.div_ceil(rate)),
@@ -89,6 +88,32 @@ impl RowTarget {
         }
         warnings
     }
+}
+
+/// The statements of a page: the end of its range, then a range at once, or row by row.
+fn statements(binding: &Binding, choice: &Choice, cutoff: Timestamp) -> Vec<Query> {
+    let (axis, from) = (&choice.axis, choice.axis.beginning());
+    let end = axis.start.clone().unwrap_or(Value::Null);
+    let (position, upper) = (Position::From(end.clone()), Upper::Below(end.clone()));
+    let mut statements = Vec::new();
+    if choice.walk != Walk::Heap {
+        statements.push(binding.bound(axis, &from, 1, (choice.walk == Walk::Slices).then_some(&end)));
+    }
+    if !binding.goes_by_lists() {
+        statements.push(binding.remove_range(axis, &position, &upper, cutoff));
+        return statements;
+    }
+    let keys = [vec![Value::Null; binding.key.len()]];
+    statements.push(binding.candidates(axis, &position, &upper, cutoff, 1));
+    if skips_locked(binding.table.engine) {
+        statements.push(binding.lock(&keys, cutoff));
+    }
+    if !binding.family.guards.is_empty() {
+        statements.push(binding.unguarded(&keys));
+    }
+    statements.extend(binding.family.children.iter().map(|child| binding.remove_children(child, &keys)));
+    statements.push(binding.remove_rows(&keys, cutoff));
+    statements
 }
 
 fn touches(reference: &Reference) -> bool {

@@ -108,7 +108,7 @@ impl Binding {
     /// Counts what is bygone, and finds the oldest of it by its first deadline.
     pub(crate) fn survey(&self, cutoff: Timestamp) -> Query {
         let text = format!("SELECT count(*) FROM {} WHERE ", self.table.quoted);
-        self.due(self.query(text), cutoff)
+        self.guarded(self.due(self.query(text), cutoff))
     }
 
     /// The oldest deadline that is bygone, along a column.

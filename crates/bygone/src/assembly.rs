@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bygone_core::{Boundary, Brake, Budget, Clock, ErrorKind, PAGE_ITEMS_MAX, TargetError};
 use bygone_sql::{
-    Deadline, DeadlineColumn, Format, NullMeaning, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl,
+    Action, Assignment, ColumnRef, Deadline, DeadlineColumn, Format, NewValue, Newest, NullMeaning, RowCondition,
+    RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl, arrange,
 };
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -18,9 +19,11 @@ use crate::problem::Problem;
 pub(crate) struct Bound<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) target: Result<RowTarget, TargetError>,
+    /// The policies of which rows may come free when this one removes some.
+    pub(crate) frees: Vec<String>,
 }
 
-/// Policies bound to their sources, under one boundary.
+/// Policies bound to their sources, in the order in which they run, under one boundary.
 pub(crate) struct Assembly<'a> {
     pub(crate) boundary: Boundary,
     pub(crate) bound: Vec<Bound<'a>>,
@@ -72,9 +75,27 @@ pub(crate) async fn assemble<'a>(
             Ok(source) => RowTarget::bind(source, &row_policy(policy)).await,
             Err(error) => Err(error.to_error()),
         };
-        bound.push(Bound { policy, target });
+        bound.push(Bound { policy, target, frees: Vec::new() });
     }
-    Assembly { boundary, bound }
+    Assembly { boundary, bound: arranged(bound) }
+}
+
+/// Children before parents, and whoever is said to come after another after it.
+fn arranged(mut bound: Vec<Bound<'_>>) -> Vec<Bound<'_>> {
+    let pair = |a: usize, b: usize| Some((bound[a].target.as_ref().ok()?, bound[b].target.as_ref().ok()?));
+    let must = |a: usize, b: usize| bound[b].policy.after.contains(&bound[a].policy.name);
+    let should = |a: usize, b: usize| pair(a, b).is_some_and(|(a, b)| a.goes_before(b));
+    let frees = |a: usize| {
+        let freed = (0..bound.len()).filter(move |&b| pair(a, b).is_some_and(|(a, b)| a.may_free(b)));
+        freed.map(|b| bound[b].policy.name.clone()).collect::<Vec<_>>()
+    };
+    let order = arrange(bound.len(), must, should);
+    let frees: Vec<Vec<String>> = (0..bound.len()).map(frees).collect();
+    for (bound, frees) in bound.iter_mut().zip(frees) {
+        bound.frees = frees;
+    }
+    let mut bound: Vec<Option<Bound<'_>>> = bound.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| bound[at].take()).collect()
 }
 
 /// An error that several policies share.
@@ -126,6 +147,29 @@ async fn open(
 
 /// The policy as the rows' crate understands it.
 pub(crate) fn row_policy(policy: &Policy) -> RowPolicy {
+    RowPolicy {
+        name: policy.name.clone(),
+        table: policy.table.clone(),
+        deadline: policy.deadline.as_ref().map(deadline),
+        keep: policy.keep,
+        filter: policy.where_.clone(),
+        key: policy.key.clone(),
+        // The name was looked up when the configuration was read.
+        zone: policy.zone.as_ref().and_then(|name| TimeZone::get(name).ok()),
+        newest: policy.newest.as_ref().map(|newest| Newest {
+            rows: newest.rows,
+            per: newest.per.clone(),
+            by: newest.by.clone(),
+        }),
+        action: action(&policy.action),
+        with: policy.with.iter().map(|chain| chain.links.iter().map(column_ref).collect()).collect(),
+        unless_referenced_by: policy.unless_referenced_by.iter().map(column_ref).collect(),
+        unless: policy.unless.iter().map(condition).collect(),
+        only_if: policy.only_if.iter().map(condition).collect(),
+    }
+}
+
+fn deadline(deadline: &config::Deadline) -> Deadline {
     let column = |column: &config::DeadlineColumn| DeadlineColumn {
         column: column.column.clone(),
         format: match column.format {
@@ -137,21 +181,38 @@ pub(crate) fn row_policy(policy: &Policy) -> RowPolicy {
             config::Format::Uuid7 => Format::Uuid7,
         },
     };
-    let deadline = Deadline {
-        columns: policy.deadline.columns.iter().map(column).collect(),
-        null: match policy.deadline.nulls {
+    Deadline {
+        columns: deadline.columns.iter().map(column).collect(),
+        null: match deadline.nulls {
             config::Nulls::Ignore => NullMeaning::Ignored,
             config::Nulls::Keep => NullMeaning::Keeps,
         },
-    };
-    RowPolicy {
-        keep: policy.keep,
-        filter: policy.where_.clone(),
-        key: policy.key.clone(),
-        // The name was looked up when the configuration was read.
-        zone: policy.zone.as_ref().and_then(|name| TimeZone::get(name).ok()),
-        ..RowPolicy::new(&policy.name, &policy.table, deadline)
     }
+}
+
+fn action(action: &config::Action) -> Action {
+    let config::Action::Update { columns } = action else { return Action::Remove };
+    let assignment = |assignment: &config::Assignment| Assignment {
+        column: assignment.column.clone(),
+        value: match &assignment.value {
+            config::NewValue::Null => NewValue::Null,
+            config::NewValue::Now => NewValue::Now,
+            config::NewValue::Text(text) => NewValue::Text(text.clone()),
+            config::NewValue::Int(n) => NewValue::Int(*n),
+            config::NewValue::Real(x) => NewValue::Real(*x),
+            config::NewValue::Bool(truth) => NewValue::Bool(*truth),
+        },
+    };
+    Action::Update(columns.iter().map(assignment).collect())
+}
+
+fn column_ref(column: &config::ColumnRef) -> ColumnRef {
+    ColumnRef::new(&column.table, &column.column)
+}
+
+fn condition(condition: &config::Condition) -> RowCondition {
+    let config::Condition { via, table, where_, .. } = condition;
+    RowCondition { via: via.clone(), table: table.clone(), filter: where_.clone() }
 }
 
 /// The budget as the engine understands it.

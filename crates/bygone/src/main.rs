@@ -98,7 +98,7 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
         Err(exit) => return Ok(exit),
     };
     match verb {
-        Verb::Check => signals::unless_cancelled(&cancel, check::run(global, &config, &clock)).await,
+        Verb::Check => signals::unless_cancelled(&cancel, Box::pin(check::run(global, &config, &clock))).await,
         Verb::Plan(flags) => signals::unless_cancelled(&cancel, plan::run(global, &flags, &config, &clock)).await,
         Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
         Verb::Demo(_) | Verb::Schema | Verb::Completions { .. } | Verb::Man => Ok(Exit::Done),

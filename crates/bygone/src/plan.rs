@@ -6,7 +6,7 @@ use bygone_core::{Boundary, BrakeDecision, Clock, Outcome, SweepOutcome, Target,
 use bygone_sql::RowPlan;
 use serde::{Deserialize, Serialize};
 
-use crate::assembly::{Access, Assembly, Bound, assemble, brake, select};
+use crate::assembly::{Access, Assembly, Bound, assemble, brake, row_policy, select};
 use crate::cli::{self, Format, Global};
 use crate::config::{Config, Policy, Schedule};
 use crate::exit::Exit;
@@ -39,6 +39,8 @@ pub(crate) struct PolicyPlan {
     pub(crate) why: Option<String>,
     pub(crate) index: Option<String>,
     pub(crate) statements: Vec<String>,
+    /// Tables whose rows would go first, in that order.
+    pub(crate) children: Vec<String>,
     pub(crate) cascades: serde_json::Value,
     pub(crate) warnings: Vec<String>,
     pub(crate) estimated_seconds: Option<u64>,
@@ -134,6 +136,7 @@ fn describe(plan: &mut PolicyPlan, rows: RowPlan) {
     plan.why = Some(rows.why);
     plan.index = rows.index;
     plan.statements = rows.statements;
+    plan.children = rows.children;
     plan.cascades = serde_json::to_value(rows.cascades).unwrap_or_default();
     plan.warnings.extend(rows.warnings);
     plan.estimated_seconds = rows.estimated_seconds;
@@ -153,6 +156,7 @@ fn empty(config: &Config, policy: &Policy) -> PolicyPlan {
         why: None,
         index: None,
         statements: Vec::new(),
+        children: Vec::new(),
         cascades: serde_json::Value::Array(Vec::new()),
         warnings: Vec::new(),
         estimated_seconds: None,
@@ -176,18 +180,23 @@ fn schedule(schedule: &Schedule) -> String {
 pub(crate) fn definition(config: &Config, policy: &Policy) -> String {
     let source = config.sources.get(&policy.source);
     let url = source.and_then(|source| bygone_sql::SourceUrl::parse(source.url.expose()).ok());
-    let columns: Vec<String> =
-        policy.deadline.columns.iter().map(|column| format!("{:?} {}", column.format, column.column)).collect();
+    let columns = policy.deadline.iter().flat_map(|deadline| &deadline.columns);
+    let row = row_policy(policy);
+    let columns: Vec<String> = columns.map(|column| format!("{:?} {}", column.format, column.column)).collect();
     serde_json::json!({
         "url": url.map(|url| url.to_string()),
         "schema": source.and_then(|source| source.schema.clone()),
         "table_prefix": source.and_then(|source| source.table_prefix.clone()),
         "table": policy.table,
         "deadline": columns,
-        "nulls": format!("{:?}", policy.deadline.nulls),
+        "nulls": policy.deadline.as_ref().map(|deadline| format!("{:?}", deadline.nulls)),
         "keep": policy.keep.to_string(),
         "where": policy.where_,
         "zone": policy.zone,
+        "newest": row.newest.map(|newest| format!("{newest:?}")),
+        "action": format!("{:?}", row.action),
+        "with": format!("{:?}", row.with),
+        "kept": format!("{:?} {:?} {:?}", row.unless_referenced_by, row.unless, row.only_if),
     })
     .to_string()
 }

@@ -37,9 +37,19 @@ impl Problem {
         let spans = &policy.spans;
         let span = match error.key() {
             Some("table") => spans.table,
-            Some("deadline") => spans.deadline,
+            Some("deadline") => spans.deadline.unwrap_or(spans.table),
             Some("key") => spans.key.unwrap_or(spans.table),
             Some("where") => spans.where_.unwrap_or(spans.table),
+            Some("with") => spans.with.unwrap_or(spans.table),
+            Some("unless_referenced_by") => spans.unless_referenced_by.unwrap_or(spans.table),
+            // The database reads all conditions on other rows at once.
+            Some("unless") => spans.unless.or(spans.only_if).unwrap_or(spans.table),
+            Some("only_if") => spans.only_if.unwrap_or(spans.table),
+            Some("clear") => spans.clear.unwrap_or(spans.table),
+            Some("set") => spans.set.or(spans.clear).unwrap_or(spans.table),
+            Some("newest") => spans.newest.unwrap_or(spans.table),
+            Some("per") => spans.per.unwrap_or(spans.table),
+            Some("by") => spans.by.unwrap_or(spans.table),
             Some("source") => config.sources.get(&policy.source).map_or(spans.source, |source| source.url_span),
             _ => spans.name,
         };

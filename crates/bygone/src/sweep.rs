@@ -1,5 +1,6 @@
 //! `bygone sweep`: one sweep now.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bygone_core::{Boundary, CancellationToken, Clock, Consent, Job, Report, Sweep};
@@ -32,15 +33,17 @@ pub(crate) async fn run(
         (Some(saved), true) => select(config, &saved.policies.iter().map(|p| p.policy.clone()).collect::<Vec<_>>())?,
         _ => select(config, &flags.policies)?,
     };
-    let consents =
-        policies.iter().map(|policy| consent(config, policy, flags, saved.as_ref())).collect::<Result<_, _>>()?;
+    let mut consents = BTreeMap::new();
+    for policy in &policies {
+        consents.insert(policy.name.as_str(), consent(config, policy, flags, saved.as_ref())?);
+    }
     let mut assembly = assemble(config, policies, Access::Write, clock).await;
     let (clocks, planned) = (assembly.boundary, saved.map(|saved| boundary_of(&saved)).transpose()?);
     for wanted in global.now.into_iter().chain(planned) {
         // Where both are said, neither lets go what the other keeps.
         assembly.boundary = assembly.boundary.min(earlier(wanted, clocks)?);
     }
-    let report = execute(config, assembly, consents, clock, cancel).await;
+    let report = execute(config, assembly, &consents, clock, cancel).await;
     match global.format {
         Format::Table => output::data(output::report::render(&report)),
         format => {
@@ -54,14 +57,15 @@ pub(crate) async fn run(
 pub(crate) async fn execute(
     config: &Config,
     assembly: Assembly<'_>,
-    consents: Vec<Consent>,
+    consents: &BTreeMap<&str, Consent>,
     clock: &Arc<dyn Clock>,
     cancel: CancellationToken,
 ) -> Report {
     let (mut jobs, mut once) = (Vec::new(), Once::default());
-    for (Bound { policy, target }, consent) in assembly.bound.into_iter().zip(consents) {
+    for Bound { policy, target, frees } in assembly.bound {
+        let consent = consents.get(policy.name.as_str()).copied().unwrap_or(Consent::Brake(brake(policy)));
         jobs.push(match target {
-            Ok(target) => Job::new(Box::new(target), budget(policy)).with_consent(consent),
+            Ok(target) => Job::new(Box::new(target), budget(policy)).with_consent(consent).that_frees(frees),
             Err(error) => {
                 once.show(Problem::of_policy(config, policy, &error));
                 Job::unbound(&policy.name, &policy.source, error)

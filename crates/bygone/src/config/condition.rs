@@ -3,15 +3,25 @@
 //! The condition is put in parentheses next to the deadline test. Text that
 //! could close those parentheses, end the statement or turn the rest of it
 //! into a comment could take the deadline test away with it, so it is refused
-//! here, before any database sees it. This is a guard against slips and not a
+//! here, before any database sees it; the same goes for those of `unless` and
+//! `only_if`. This is a guard against slips and not a
 //! SQL parser: what it lets through the database still judges.
 
-use super::error::{Code, Problem};
+use super::error::{Code, Findings, Problem};
+use super::fields::Text;
+
+/// The condition, which is reported where it does not stay in its place.
+pub(super) fn checked(text: Text, findings: &mut Findings) -> String {
+    if let Err(problem) = check(&text.value) {
+        findings.add(text.span, problem);
+    }
+    text.value
+}
 
 /// Takes a condition that stays inside its parentheses.
-pub(super) fn check(condition: &str) -> Result<(), Problem> {
+fn check(condition: &str) -> Result<(), Problem> {
     if condition.trim().is_empty() {
-        return Err(bad("`where` is empty").help("write a condition, or leave `where` out to take all rows"));
+        return Err(bad("`where` is empty").help("write a condition, or leave `where` out"));
     }
     if condition.contains('\0') {
         return Err(bad("`where` holds a NUL character").help("remove it"));

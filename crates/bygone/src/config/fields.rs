@@ -112,7 +112,15 @@ pub(super) struct Fields<'r, 'a, 'i> {
     span: Range<usize>,
     table: &'r DeTable<'i>,
     asked: Vec<&'static str>,
-    missing: Vec<(&'static str, &'static str)>,
+    missing: Vec<Missing>,
+}
+
+/// What must be there and is not.
+struct Missing {
+    /// The keys of which any would do.
+    keys: Vec<&'static str>,
+    span: Range<usize>,
+    problem: Problem,
 }
 
 impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
@@ -133,11 +141,45 @@ impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
     }
 
     /// Reads a key that must be there; `help` says what to write.
-    pub(super) fn required<T: Read>(&mut self, key: &'static str, help: &'static str) -> Option<T> {
-        if !self.table.contains_key(key) {
-            self.missing.push((key, help));
+    pub(super) fn required<T: Read>(&mut self, key: &'static str, help: &str) -> Option<T> {
+        if !self.has(key) {
+            let problem = Problem::new(Code::MissingKey, format!("{} has no `{key}`", self.what))
+                .label(format!("`{key}` is missing here"));
+            self.miss(vec![key], self.span.clone(), problem.help(help));
         }
         self.optional(key)
+    }
+
+    /// Whether the key is there, be its value good or not.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// Whether neither of two keys is there, which is reported; `help` says
+    /// what to write.
+    pub(super) fn lacks_both(&mut self, [one, other]: [&'static str; 2], help: &str) -> bool {
+        let lacks = !self.has(one) && !self.has(other);
+        if lacks {
+            let message = format!("{} has neither `{one}` nor `{other}`", self.what);
+            let problem = Problem::new(Code::MissingKey, message).label("one of them is missing here").help(help);
+            self.miss(vec![one, other], self.span.clone(), problem);
+        }
+        lacks
+    }
+
+    /// Reports a key that stands without the one that gives it a meaning;
+    /// `help` says what to write.
+    pub(super) fn needs_beside(&mut self, key: &str, other: &'static str, help: &str) {
+        if let Some(value) = self.table.get(key).filter(|_| !self.has(other)) {
+            let problem = Problem::new(Code::MissingKey, format!("`{key}` means nothing without `{other}`"))
+                .label(format!("`{other}` is missing beside it"))
+                .help(help);
+            self.miss(vec![other], value.span(), problem);
+        }
+    }
+
+    fn miss(&mut self, keys: Vec<&'static str>, span: Range<usize>, problem: Problem) {
+        self.missing.push(Missing { keys, span, problem });
     }
 
     /// Reports what is missing and what nobody asked for.
@@ -151,11 +193,10 @@ impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
                 self.reader.report(key.span(), problem);
             }
         }
-        for (key, help) in self.missing {
+        for Missing { keys, span, problem } in self.missing {
             // One slip is one finding: what was misspelt is not missing too.
-            if !misspelt.contains(&key) {
-                let problem = missing_key(key, &self.what, help);
-                self.reader.report(self.span.clone(), problem);
+            if !keys.iter().any(|key| misspelt.contains(key)) {
+                self.reader.report(span, problem);
             }
         }
     }
@@ -163,15 +204,12 @@ impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
     /// The keys asked for, and those of them that were required and missing.
     #[cfg(test)]
     pub(super) fn known(self) -> (Vec<&'static str>, Vec<&'static str>) {
-        let missing = self.missing.into_iter().map(|(key, _)| key).collect();
-        (self.asked, missing)
+        let missing = self.missing.into_iter().filter_map(|missing| match missing.keys.as_slice() {
+            [key] => Some(*key),
+            _ => None,
+        });
+        (self.asked, missing.collect())
     }
-}
-
-fn missing_key(key: &str, what: &str, help: &str) -> Problem {
-    Problem::new(Code::MissingKey, format!("{what} has no `{key}`"))
-        .label(format!("`{key}` is missing here"))
-        .help(help)
 }
 
 /// A key that is none of `known`.
@@ -223,10 +261,25 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// A text that is not searched for placeholders.
+    pub(super) fn verbatim(text: &str, span: Range<usize>) -> Self {
+        Self { value: text.to_owned(), written: text.to_owned(), span: span.into() }
+    }
+
+    /// The place of a part of the value, or all of it where placeholders,
+    /// escapes or other quotes keep the value from standing there as it is.
+    pub(super) fn place_of(&self, part: Range<usize>) -> SourceSpan {
+        if self.value != self.written || self.span.len() != self.written.len() + 2 {
+            return self.span;
+        }
+        let start = self.span.offset() + 1;
+        (start + part.start..start + part.end).into()
+    }
+
     /// A text without placeholders.
     #[cfg(test)]
     pub(super) fn plain(value: &str) -> Self {
-        Self { value: value.to_owned(), written: value.to_owned(), span: (0..0).into() }
+        Self::verbatim(value, 0..0)
     }
 }
 

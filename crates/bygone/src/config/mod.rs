@@ -14,6 +14,7 @@
 //! 3. [`raw`] names the keys there are; the JSON Schema is derived from it;
 //! 4. [`resolve`] checks the meaning, merges defaults and makes the [`Config`].
 
+mod action;
 mod condition;
 mod deadline;
 mod duration;
@@ -22,7 +23,11 @@ mod fields;
 mod interpolate;
 mod limits;
 mod model;
+mod names;
+mod newest;
+mod order;
 mod raw;
+mod references;
 mod resolve;
 mod schema;
 mod suggest;
@@ -30,6 +35,7 @@ mod suggest;
 mod tests;
 mod text;
 mod url;
+mod via;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
@@ -41,7 +47,10 @@ use toml::de::DeTable;
 
 pub(crate) use error::ConfigError;
 pub(crate) use interpolate::{Env, ProcessEnv};
-pub(crate) use model::{Brake, Config, DeadlineColumn, Format, Nulls, Policy, Schedule};
+pub(crate) use model::{
+    Action, Assignment, Brake, ColumnRef, Condition, Config, Deadline, DeadlineColumn, Format, NewValue, Nulls, Policy,
+    Schedule,
+};
 pub(crate) use schema::json_schema;
 
 use error::{Code, Findings, Problem};

@@ -44,7 +44,7 @@ pub(crate) struct Source {
     pub(crate) url_span: SourceSpan,
 }
 
-/// Which rows of a table are past their time.
+/// Which rows of a table are past their time, and what becomes of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
     /// Its name: no other policy has it.
@@ -53,13 +53,30 @@ pub(crate) struct Policy {
     pub(crate) source: String,
     /// The table, without the source's prefix.
     pub(crate) table: String,
-    /// Where a row's deadline stands.
-    pub(crate) deadline: Deadline,
+    /// Where a row's deadline stands. There is a deadline or `newest`; with
+    /// both, both must let a row go.
+    pub(crate) deadline: Option<Deadline>,
     /// How long a row stays after its deadline: never negative, at most 1000
-    /// years.
+    /// years; zero where there is no deadline.
     pub(crate) keep: SignedDuration,
+    /// How many rows stay whatever their age.
+    pub(crate) newest: Option<Newest>,
     /// A condition in SQL that stays within parentheses put around it.
     pub(crate) where_: Option<String>,
+    /// A row stays where one of these holds.
+    pub(crate) unless: Vec<Condition>,
+    /// A row goes only where all of these hold.
+    pub(crate) only_if: Vec<Condition>,
+    /// A row stays while one of these points at it: none twice.
+    pub(crate) unless_referenced_by: Vec<ColumnRef>,
+    /// The rows of other tables that go along with a row: none twice. Empty
+    /// where the action removes nothing.
+    pub(crate) with: Vec<Chain>,
+    /// What becomes of a row.
+    pub(crate) action: Action,
+    /// The names of other policies that run before this one: none twice, and
+    /// in the whole file no circle.
+    pub(crate) after: Vec<String>,
     /// The columns that tell rows apart, if said: at least one, none twice.
     pub(crate) key: Option<Vec<String>>,
     /// The IANA name of the zone of timestamps that carry none, if said.
@@ -84,9 +101,27 @@ pub(crate) struct PolicySpans {
     /// The value of `table`.
     pub(crate) table: SourceSpan,
     /// The value of `deadline`, whatever its form.
-    pub(crate) deadline: SourceSpan,
+    pub(crate) deadline: Option<SourceSpan>,
+    /// The value of `newest`.
+    pub(crate) newest: Option<SourceSpan>,
+    /// The value of `per`.
+    pub(crate) per: Option<SourceSpan>,
+    /// The value of `by`.
+    pub(crate) by: Option<SourceSpan>,
     /// The value of `where`.
     pub(crate) where_: Option<SourceSpan>,
+    /// The value of `unless`, or the header of its first table.
+    pub(crate) unless: Option<SourceSpan>,
+    /// The value of `only_if`, or the header of its first table.
+    pub(crate) only_if: Option<SourceSpan>,
+    /// The value of `unless_referenced_by`.
+    pub(crate) unless_referenced_by: Option<SourceSpan>,
+    /// The value of `with`.
+    pub(crate) with: Option<SourceSpan>,
+    /// The value of `clear`.
+    pub(crate) clear: Option<SourceSpan>,
+    /// The value of `set`, or its header.
+    pub(crate) set: Option<SourceSpan>,
     /// The value of `key`.
     pub(crate) key: Option<SourceSpan>,
 }
@@ -138,6 +173,95 @@ pub(crate) enum Nulls {
     Ignore,
     /// That the row has no end: it is kept.
     Keep,
+}
+
+/// How many rows stay whatever their age.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Newest {
+    /// How many, of each group: at least 1.
+    pub(crate) rows: u64,
+    /// The columns whose values make the groups, none twice; without any, the
+    /// table is one group.
+    pub(crate) per: Vec<String>,
+    /// The column by which rows are new or old; without it, the key.
+    pub(crate) by: Option<String>,
+}
+
+/// A condition on the row that a row of the policy points at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Condition {
+    /// The column of the policy's table that points at the other row.
+    pub(crate) via: String,
+    /// The table of the other row, without the source's prefix; where it is
+    /// not said, the foreign key of `via` knows.
+    pub(crate) table: Option<String>,
+    /// A condition in SQL that stays within parentheses put around it; without
+    /// it, that there is such a row.
+    pub(crate) where_: Option<String>,
+    /// Where the table with all this stands in the file.
+    pub(crate) span: SourceSpan,
+}
+
+/// A column of another table that points at rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ColumnRef {
+    /// The table, without the source's prefix.
+    pub(crate) table: String,
+    /// The column of that table.
+    pub(crate) column: String,
+    /// Where it stands in the file.
+    pub(crate) span: SourceSpan,
+}
+
+/// Rows of another table that point at a policy's row, maybe by way of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chain {
+    /// The columns in the order written, at least one. The first names the
+    /// rows that are meant; each points at the rows of the next, and the last
+    /// at the policy's row.
+    pub(crate) links: Vec<ColumnRef>,
+    /// Where it stands in the file.
+    pub(crate) span: SourceSpan,
+}
+
+/// What becomes of a row that is past its time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    /// It is removed.
+    Remove,
+    /// It stays, with new values.
+    Update {
+        /// The columns, at least one, none twice.
+        columns: Vec<Assignment>,
+    },
+}
+
+/// A column and its new value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Assignment {
+    /// The column's name.
+    pub(crate) column: String,
+    /// What it becomes.
+    pub(crate) value: NewValue,
+    /// Where the name stands in the file.
+    pub(crate) span: SourceSpan,
+}
+
+/// What a column becomes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NewValue {
+    /// NULL.
+    Null,
+    /// The time of the sweep.
+    Now,
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Int(i64),
+    /// A finite number.
+    Real(f64),
+    /// True or false.
+    Bool(bool),
 }
 
 /// The bounds of a run. `None` is no bound.

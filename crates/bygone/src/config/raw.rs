@@ -14,9 +14,11 @@ use schemars::JsonSchema;
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::action::RawSet;
 use super::deadline::RawDeadline;
 use super::error::{Code, Problem};
 use super::fields::{Fields, Located, Read, ReadTable, Reader, Text, read_elements, read_table, wrong_type};
+use super::via::RawConditions;
 
 /// The configuration of bygone: where items live, and which of them are past
 /// their time.
@@ -148,9 +150,17 @@ impl Read for RawPolicies {
     }
 }
 
-/// Which rows of a table are past their time.
+/// Which rows of a table are past their time, and what becomes of them.
 #[derive(Debug, JsonSchema)]
-#[schemars(rename = "Policy", deny_unknown_fields)]
+#[schemars(
+    rename = "Policy",
+    deny_unknown_fields,
+    extend("anyOf" = [{ "required": ["deadline"] }, { "required": ["newest"] }]),
+    extend("dependentRequired" = {
+        "deadline": ["keep"], "keep": ["deadline"], "per": ["newest"], "by": ["newest"],
+    }),
+    extend("not" = { "required": ["with"], "anyOf": [{ "required": ["clear"] }, { "required": ["set"] }] }),
+)]
 pub(super) struct RawPolicy {
     /// The policy's name, in reports and on the command line.
     #[schemars(required, length(min = 1, max = 100))]
@@ -165,14 +175,45 @@ pub(super) struct RawPolicy {
     #[schemars(required, length(min = 1))]
     pub(super) table: Option<Text>,
     /// Which column holds the deadline, and in what form.
-    #[schemars(required)]
     pub(super) deadline: Option<Located<RawDeadline>>,
     /// How long a row stays after its deadline.
-    #[schemars(required)]
     pub(super) keep: Option<Located<SignedDuration>>,
+    /// How many rows stay whatever their age: the newest. With `deadline`, a
+    /// row goes only when both let it.
+    #[schemars(range(min = 1))]
+    pub(super) newest: Option<Located<u64>>,
+    /// The columns that make groups: the newest of each group stay. Default:
+    /// the table is one group.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) per: Option<Located<Vec<Text>>>,
+    /// The column that says which rows are the newest. Default: the key.
+    #[schemars(length(min = 1))]
+    pub(super) by: Option<Text>,
     /// A condition in SQL: only rows that meet it are swept.
     #[schemars(rename = "where", length(min = 1))]
     pub(super) where_: Option<Text>,
+    /// Rows stay where this holds for the row that a column points at.
+    pub(super) unless: Option<RawConditions>,
+    /// Rows go only where this holds for the row that a column points at.
+    pub(super) only_if: Option<RawConditions>,
+    /// Rows stay while one of these columns points at them: "table.column".
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) unless_referenced_by: Option<Located<Vec<Text>>>,
+    /// Rows of other tables that go along, in the same transaction:
+    /// "table.column" is the column that points here; farther ones are joined
+    /// by `->`, the farthest first.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) with: Option<Located<Vec<Text>>>,
+    /// The columns that become NULL; the row stays.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) clear: Option<Located<Vec<Text>>>,
+    /// The columns that get a new value; the row stays. "now" is the time of
+    /// the sweep.
+    #[schemars(extend("minProperties" = 1))]
+    pub(super) set: Option<Located<RawSet>>,
+    /// The policies of this file that run before this one.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) after: Option<Located<Vec<Text>>>,
     /// The columns that tell rows apart. Default: the primary key, or a unique
     /// index.
     pub(super) key: Option<RawKey>,
@@ -198,15 +239,27 @@ impl ReadTable for RawPolicy {
         if let Some(name) = &name {
             fields.call(format!("policy {:?}", name.written));
         }
+        check_companions(fields);
+        let keep_help = "say how long rows stay after their deadline: `keep = \"30d\"`, or \"0s\"";
+        let has_deadline = fields.has("deadline");
         Self {
             name,
             source: fields.required("source", "name a source of this file: `source = \"…\"`"),
             kind: fields.optional("kind"),
             table: fields.required("table", "name the table: `table = \"access_tokens\"`"),
-            deadline: fields
-                .required("deadline", "name the column that holds the deadline: `deadline = \"expires_at\"`"),
-            keep: fields.required("keep", "say how long rows stay after their deadline: `keep = \"30d\"`, or \"0s\""),
+            deadline: fields.optional("deadline"),
+            keep: if has_deadline { fields.required("keep", keep_help) } else { fields.optional("keep") },
+            newest: fields.optional("newest"),
+            per: fields.optional("per"),
+            by: fields.optional("by"),
             where_: fields.optional("where"),
+            unless: fields.optional("unless"),
+            only_if: fields.optional("only_if"),
+            unless_referenced_by: fields.optional("unless_referenced_by"),
+            with: fields.optional("with"),
+            clear: fields.optional("clear"),
+            set: fields.optional("set"),
+            after: fields.optional("after"),
             key: fields.optional("key"),
             zone: fields.optional("zone"),
             schedule: fields.optional("schedule"),
@@ -215,6 +268,20 @@ impl ReadTable for RawPolicy {
             brake: fields.optional("brake"),
         }
     }
+}
+
+/// Reports keys of a policy that lack what they need beside them.
+fn check_companions(fields: &mut Fields<'_, '_, '_>) {
+    let help = "name the column that holds the deadline: `deadline = \"expires_at\"`; \
+                or say how many rows stay: `newest = 10`";
+    if fields.lacks_both(["deadline", "newest"], help) {
+        // What else is missing follows from that.
+        return;
+    }
+    let help = "name the deadline that it counts from: `deadline = \"created_at\"`; or remove `keep`";
+    fields.needs_beside("keep", "deadline", help);
+    fields.needs_beside("per", "newest", "say how many of each group stay: `newest = 10`; or remove `per`");
+    fields.needs_beside("by", "newest", "say how many rows stay: `newest = 10`; or remove `by`");
 }
 
 /// One column, or several that tell rows apart together.

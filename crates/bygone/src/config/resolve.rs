@@ -10,14 +10,14 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use miette::SourceSpan;
 
-use super::deadline;
 use super::error::{Code, ConfigError, Findings, Problem};
 use super::fields::{Located, Text};
 use super::limits::{self, BrakeLayer, BudgetLayer};
 use super::model::{Config, Policy, PolicySpans, Schedule, Source};
 use super::raw::{RawFile, RawKey, RawPolicy, RawSource};
 use super::suggest::nearest;
-use super::{condition, url};
+use super::via::RawConditions;
+use super::{action, condition, deadline, newest, order, references, url, via};
 
 /// How far clocks may differ where the file does not say.
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
@@ -38,6 +38,7 @@ pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, Co
     let skew_max =
         raw.clock.and_then(|clock| limits::positive("skew_max", clock.skew_max, &mut findings)).unwrap_or(SKEW_MAX);
     unique_names(&raw_policies, &mut findings);
+    order::check(&raw_policies, &mut findings);
     let sources: BTreeMap<String, Source> = raw_sources
         .into_iter()
         .filter_map(|(name, span, raw)| source(&name, span, raw, &mut findings))
@@ -102,6 +103,7 @@ fn source(name: &str, span: SourceSpan, raw: RawSource, findings: &mut Findings)
 
 fn policy(raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<Policy> {
     let spans = policy_spans(&raw);
+    check_with(&raw, findings);
     let name = raw.name.and_then(|text| policy_name(text, findings));
     let source = raw.source.and_then(|text| known_source(text, file, findings));
     if let Some(kind) = raw.kind {
@@ -109,12 +111,15 @@ fn policy(raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<P
     }
     let table = raw.table.and_then(|text| plain_name("table", text, findings));
     let deadline = raw.deadline.and_then(|raw| deadline::resolve(raw.value, findings));
-    let where_ = raw.where_.map(|text| {
-        if let Err(problem) = condition::check(&text.value) {
-            findings.add(text.span, problem);
-        }
-        text.value
-    });
+    let newest = newest::resolve(raw.newest, raw.per, raw.by, findings);
+    let where_ = raw.where_.map(|text| condition::checked(text, findings));
+    let unless = raw.unless.and_then(|raw| via::resolve("unless", raw, findings));
+    let only_if = raw.only_if.and_then(|raw| via::resolve("only_if", raw, findings));
+    let unless_referenced_by =
+        raw.unless_referenced_by.and_then(|list| references::columns("unless_referenced_by", list, findings));
+    let with = raw.with.and_then(|list| references::chains("with", list, findings));
+    let action = action::resolve(raw.clear, raw.set, findings);
+    let after = raw.after.and_then(|list| order::names(list, findings));
     let key = raw.key.map(|key| key_columns(key, findings));
     let zone = raw.zone.map(|text| iana_zone(&text, findings));
     let schedule = schedule(raw.schedule, raw.every, findings);
@@ -124,9 +129,16 @@ fn policy(raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<P
         name: name?,
         source: source?,
         table: table?,
-        deadline: deadline?,
-        keep: raw.keep?.value,
+        deadline,
+        keep: raw.keep.map_or(SignedDuration::ZERO, |keep| keep.value),
+        newest,
         where_,
+        unless: unless.unwrap_or_default(),
+        only_if: only_if.unwrap_or_default(),
+        unless_referenced_by: unless_referenced_by.unwrap_or_default(),
+        with: with.unwrap_or_default(),
+        action,
+        after: after.unwrap_or_default(),
         key: key.flatten(),
         zone: zone.flatten(),
         budget,
@@ -138,17 +150,42 @@ fn policy(raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<P
 
 /// `None` where something that must be there is not.
 fn policy_spans(raw: &RawPolicy) -> Option<PolicySpans> {
+    let list = |list: &Option<Located<Vec<Text>>>| list.as_ref().map(|list| list.span);
     Some(PolicySpans {
         name: raw.name.as_ref()?.span,
         source: raw.source.as_ref()?.span,
         table: raw.table.as_ref()?.span,
-        deadline: raw.deadline.as_ref()?.span,
+        deadline: raw.deadline.as_ref().map(|deadline| deadline.span),
+        newest: raw.newest.map(|newest| newest.span),
+        per: list(&raw.per),
+        by: raw.by.as_ref().map(|text| text.span),
         where_: raw.where_.as_ref().map(|text| text.span),
+        unless: raw.unless.as_ref().map(RawConditions::span),
+        only_if: raw.only_if.as_ref().map(RawConditions::span),
+        unless_referenced_by: list(&raw.unless_referenced_by),
+        with: list(&raw.with),
+        clear: list(&raw.clear),
+        set: raw.set.as_ref().map(|set| set.span),
         key: raw.key.as_ref().map(|key| match key {
             RawKey::One(text) => text.span,
             RawKey::Several(list) => list.span,
         }),
     })
+}
+
+/// Reports `with` beside a key that keeps the row.
+fn check_with(raw: &RawPolicy, findings: &mut Findings) {
+    let Some(with) = &raw.with else {
+        return;
+    };
+    let clear = raw.clear.as_ref().map(|clear| ("clear", clear.span));
+    let set = raw.set.as_ref().map(|set| ("set", set.span));
+    if let Some((key, span)) = clear.or(set) {
+        let problem = Problem::new(Code::ConflictingKeys, format!("`with` and `{key}` exclude each other"))
+            .label("and here rows stay")
+            .help(format!("`{key}` removes nothing, so nothing goes along: keep one of them"));
+        findings.add_pair((with.span, "removed along with rows"), span, problem);
+    }
 }
 
 fn policy_name(text: Text, findings: &mut Findings) -> Option<String> {

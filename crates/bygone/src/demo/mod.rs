@@ -5,17 +5,18 @@
 mod auth_server;
 mod survivors;
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bygone_core::{Boundary, CancellationToken, Clock, Consent, Report};
+use bygone_core::{Boundary, CancellationToken, Clock, Report};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
 use self::auth_server::AuthServer;
-use crate::assembly::{Access, assemble, brake};
+use crate::assembly::{Access, assemble};
 use crate::cli;
 use crate::config::{self, Config, ProcessEnv};
 use crate::exit::Exit;
@@ -94,8 +95,7 @@ async fn sweep_at(
     if let Some(boundary) = boundary {
         assembly.boundary = sweep::earlier(boundary.instant(), assembly.boundary)?;
     }
-    let consents = config.policies.iter().map(|policy| Consent::Brake(brake(policy))).collect();
-    Ok(sweep::execute(config, assembly, consents, clock, cancel).await)
+    Ok(sweep::execute(config, assembly, &BTreeMap::new(), clock, cancel).await)
 }
 
 fn write_config(place: &Path, server: &AuthServer) -> Result<Config, Problem> {

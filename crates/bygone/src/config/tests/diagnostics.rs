@@ -1,12 +1,7 @@
 //! How refusals look: the messages that people read.
 
 use super::super::load;
-use super::{POLICY, SOURCE, TestEnv, config, rendered, with_policy_lines};
-
-/// The diagnostic of a file that must be refused.
-fn refusal(text: &str) -> String {
-    rendered(&config(text).map(|_| ()).expect_err(text))
-}
+use super::{POLICY, SOURCE, TestEnv, refusal, rendered, with_policy_lines};
 
 fn with_url(url: &str) -> String {
     with_policy_lines("").replace("sqlite:a.db", url)
@@ -14,7 +9,7 @@ fn with_url(url: &str) -> String {
 
 #[test]
 fn unknown_key() {
-    let text = with_policy_lines("keeep = \"30d\"\nunless_referenced_by = [\"a.b\"]");
+    let text = with_policy_lines("keeep = \"30d\"\nunreferenced = [\"a.b\"]");
     insta::assert_snapshot!(refusal(&text), @r#"
     config::invalid
 
@@ -28,24 +23,26 @@ fn unknown_key() {
       9 | keeep = "30d"
         : ^^|^^
         :   `-- did you mean `keep`?
-     10 | unless_referenced_by = ["a.b"]
+     10 | unreferenced = ["a.b"]
         `----
       help: remove it, or use one of the keys known here: name, source, kind,
-            table, deadline, keep, where, key, zone, schedule, every, budget,
-            brake
+            table, deadline, keep, newest, per, by, where, unless, only_if,
+            unless_referenced_by, with, clear, set, after, key, zone, schedule,
+            every, budget, brake
 
     Error: config::unknown_key
 
-      x unknown key "unless_referenced_by" in policy "tokens"
+      x unknown key "unreferenced" in policy "tokens"
         ,-[bygone.toml:10:1]
       9 | keeep = "30d"
-     10 | unless_referenced_by = ["a.b"]
-        : ^^^^^^^^^^|^^^^^^^^^
-        :           `-- not known
+     10 | unreferenced = ["a.b"]
+        : ^^^^^^|^^^^^
+        :       `-- not known
         `----
       help: remove it, or use one of the keys known here: name, source, kind,
-            table, deadline, keep, where, key, zone, schedule, every, budget,
-            brake
+            table, deadline, keep, newest, per, by, where, unless, only_if,
+            unless_referenced_by, with, clear, set, after, key, zone, schedule,
+            every, budget, brake
     "#);
 }
 
@@ -64,8 +61,9 @@ fn misspelt_and_required() {
      8 | keep = "1d"
        `----
       help: remove it, or use one of the keys known here: name, source, kind,
-            table, deadline, keep, where, key, zone, schedule, every, budget,
-            brake
+            table, deadline, keep, newest, per, by, where, unless, only_if,
+            unless_referenced_by, with, clear, set, after, key, zone, schedule,
+            every, budget, brake
     "#);
 }
 
@@ -93,15 +91,16 @@ fn missing_key() {
     insta::assert_snapshot!(refusal(&text), @r#"
     config::missing_key
 
-      x policy "tokens" has no `deadline`
+      x policy "tokens" has neither `deadline` nor `newest`
        ,-[bygone.toml:3:1]
      2 | url = "sqlite:a.db"
      3 | [[policy]]
        : ^^^^^|^^^^
-       :      `-- `deadline` is missing here
+       :      `-- one of them is missing here
      4 | name = "tokens"
        `----
-      help: name the column that holds the deadline: `deadline = "expires_at"`
+      help: name the column that holds the deadline: `deadline = "expires_at"`; or
+            say how many rows stay: `newest = 10`
     "#);
 }
 

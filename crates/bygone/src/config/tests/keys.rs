@@ -13,6 +13,7 @@ use super::super::error::Findings;
 use super::super::fields::{Fields, ReadTable, Reader};
 use super::super::json_schema;
 use super::super::raw::{RawBrake, RawBudget, RawClock, RawFile, RawPolicy, RawSource};
+use super::super::via::RawCondition;
 use super::{TestEnv, config, with_policy_lines};
 
 type Keys = BTreeSet<String>;
@@ -49,6 +50,7 @@ fn the_schema_names_the_keys_that_are_read() {
     assert_eq!(part("Brake"), read_keys::<RawBrake>());
     assert_eq!(part("Clock"), read_keys::<RawClock>());
     assert_eq!(part("Latest"), read_keys::<RawLatest>());
+    assert_eq!(part("Condition"), read_keys::<RawCondition>());
     // What the file lacks is said of the file and its policies, not of a key.
     assert_eq!(schema_keys(&schema).0, read_keys::<RawFile>().0);
 }
@@ -83,6 +85,21 @@ fn the_schema_says_the_forms_of_a_deadline_exactly() {
     let schema = json_schema();
     let null = &schema["$defs"]["Latest"]["properties"]["null"]["enum"];
     assert_eq!(*null, serde_json::json!(["ignore", "keep"]));
+}
+
+#[test]
+fn the_schema_says_what_keys_need_beside_them() {
+    let schema = json_schema();
+    let policy = &schema["$defs"]["Policy"];
+    assert_eq!(policy["anyOf"], serde_json::json!([{ "required": ["deadline"] }, { "required": ["newest"] }]));
+    for (key, others) in policy["dependentRequired"].as_object().unwrap() {
+        assert!(policy["properties"][key].is_object(), "{key}");
+        for other in others.as_array().unwrap() {
+            assert!(policy["properties"][other.as_str().unwrap()].is_object(), "{other}");
+        }
+    }
+    assert_eq!(policy["properties"]["set"]["minProperties"], 1);
+    assert_eq!(policy["properties"]["with"]["uniqueItems"], true);
 }
 
 #[test]

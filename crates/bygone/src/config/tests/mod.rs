@@ -1,17 +1,22 @@
 //! Whole files through the whole module: what is taken, what is refused, and
 //! how that looks.
 
+mod action;
 mod diagnostics;
 mod keys;
+mod newest;
+mod order;
+mod references;
 mod refused;
 mod taken;
+mod via;
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, SourceSpan};
 
-use super::{Config, ConfigError, Env, parse};
+use super::{Config, ConfigError, Env, Policy, parse};
 
 /// A fixed environment: variables that look like secrets, to see them leak.
 pub(super) struct TestEnv;
@@ -42,6 +47,23 @@ pub(super) const SOURCE: &str = "[source.auth]\nurl = \"sqlite:a.db\"\n";
 
 pub(super) const POLICY: &str = "[[policy]]\nname = \"tokens\"\nsource = \"auth\"\n\
                                  table = \"t\"\ndeadline = \"d\"\nkeep = \"1d\"\n";
+
+/// The one policy of a file with `lines` added to a good one.
+pub(super) fn policy(lines: &str) -> Policy {
+    let mut config = config(&with_policy_lines(lines)).unwrap();
+    assert_eq!(config.policies.len(), 1);
+    config.policies.remove(0)
+}
+
+/// What stands in the file of [`policy`] at `span`.
+pub(super) fn at(lines: &str, span: SourceSpan) -> String {
+    with_policy_lines(lines)[span.offset()..span.offset() + span.len()].to_owned()
+}
+
+/// The diagnostic of a file that must be refused.
+pub(super) fn refusal(text: &str) -> String {
+    rendered(&config(text).map(|_| ()).expect_err(text))
+}
 
 /// The diagnostic as a terminal without colours shows it.
 pub(super) fn rendered(error: &ConfigError) -> String {

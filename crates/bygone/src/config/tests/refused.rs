@@ -14,15 +14,9 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
         Code::UnknownKey,
         &[
             "keeep = \"1d\"",
-            "unless_referenced_by = [\"a.b\"]",
-            "with = [\"a.b\"]",
-            "clear = [\"a\"]",
-            "set = { a = \"now\" }",
-            "newest = 10",
-            "per = [\"a\"]",
-            "only_if = \"a\"",
-            "unless = \"a\"",
-            "after = [\"a\"]",
+            "unless = { via = \"a\", when = \"b\" }",
+            "only_if = [{ via = \"a\" }, { via = \"a\", column = \"b\" }]",
+            "newset = 10",
             "budget = { pages = 1 }",
             "brake = { items = 1 }",
             "[[use]]\npack = \"mas\"",
@@ -48,6 +42,24 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "brake = { fraction = \"0.5\" }",
             "brake = { fraction = 2026-01-01 }",
             "kind = 1",
+            "with = \"a.b\"",
+            "with = [[\"a.b\"]]",
+            "unless_referenced_by = { a = \"b\" }",
+            "unless = \"a\"",
+            "unless = [\"a\"]",
+            "only_if = { via = 1 }",
+            "only_if = { via = \"a\", where = true }",
+            "clear = \"a\"",
+            "clear = [1]",
+            "set = [\"a\"]",
+            "set = { a = [1] }",
+            "set = { a = { b = 1 } }",
+            "set.a.b = 1",
+            "set = { a = 2026-01-01 }",
+            "newest = \"10\"",
+            "newest = 1\nper = \"a\"",
+            "newest = 1\nby = [\"a\"]",
+            "after = \"a\"",
         ],
     ),
     (
@@ -76,6 +88,39 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "[clock]\nskew_max = \"0s\"",
             "[budget]\npage = 0",
             "[brake]\nfraction = 2",
+            "with = []",
+            "with = [\"\"]",
+            "with = [\"a\"]",
+            "with = [\".b\"]",
+            "with = [\"a.\"]",
+            "with = [\"a. b\"]",
+            "with = [\"a.b ->\"]",
+            "with = [\"a.b -> -> c.d\"]",
+            "with = [\"a.b c.d -> e.f \\u0000.g\"]",
+            "with = [\"a.b\", \" a.b \"]",
+            "with = [\"a.b -> c.d\", \"a.b->c.d\"]",
+            "unless_referenced_by = []",
+            "unless_referenced_by = [\"a\"]",
+            "unless_referenced_by = [\"a.b\", \"a.b\"]",
+            "unless_referenced_by = [\"a.b -> c.d\"]",
+            "unless = []",
+            "only_if = []",
+            "unless = { via = \"\" }",
+            "only_if = { via = \"a\", table = \" \" }",
+            "clear = []",
+            "clear = [\"\"]",
+            "clear = [\"a\", \"a\"]",
+            "set = {}",
+            "set = { \"\" = 1 }",
+            "set = { a = 9223372036854775808 }",
+            "set = { a = nan }",
+            "set = { a = -inf }",
+            "newest = 0",
+            "newest = -1",
+            "newest = 1\nper = []",
+            "newest = 1\nper = [\"a\", \"a\"]",
+            "newest = 1\nby = \"\"",
+            "after = []",
         ],
     ),
     (
@@ -99,11 +144,25 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "where = \"a) OR (b\"",
             "where = \"a = 'b\"",
             "where = \"a -- b\"",
+            "unless = { via = \"a\", where = \"\" }",
+            "only_if = [{ via = \"a\", where = \"b) OR (c\" }]",
         ],
     ),
     (Code::BadZone, &["zone = \"\"", "zone = \"Mars/Base\"", "zone = \"+01:00\""]),
     (Code::BadSchedule, &["schedule = \"\"", "schedule = \"* * * *\"", "schedule = \"* * * * * * *\""]),
-    (Code::ConflictingKeys, &["schedule = \"0 0 * * *\"\nevery = \"1d\""]),
+    (
+        Code::ConflictingKeys,
+        &[
+            "schedule = \"0 0 * * *\"\nevery = \"1d\"",
+            "with = [\"a.b\"]\nclear = [\"c\"]",
+            "with = [\"a.b\"]\nset = { c = 1 }",
+            "with = [\"a.b\"]\nset = { c = 1 }\nclear = [\"d\"]",
+            "clear = [\"a\"]\nset = { a = 1 }",
+        ],
+    ),
+    (Code::MissingKey, &["unless = {}", "only_if = [{ where = \"a\" }]", "per = [\"a\"]", "by = \"a\""]),
+    (Code::MissingPolicy, &["after = [\"other\"]", "after = [\"${SECRET}\"]", "after = [\"\"]"]),
+    (Code::CircularOrder, &["after = [\"tokens\"]"]),
     (Code::UnsetVariable, &["where = \"a = ${NOT_SET}\""]),
     (Code::UnreadableFile, &["where = \"${file:not-there}\""]),
     (Code::BadInterpolation, &["where = \"a = $1\"", "where = \"${A B}\""]),
@@ -192,6 +251,12 @@ fn cases() -> Vec<(Code, String)> {
         let without: Vec<&str> = POLICY.lines().filter(|line| !line.starts_with(key)).collect();
         cases.push((Code::MissingKey, format!("{SOURCE}{}", without.join("\n"))));
     }
+    cases.push((Code::MissingKey, with_policy_lines("newest = 1").replace("deadline = \"d\"\n", "")));
+    cases.push((Code::MissingKey, with_policy_lines("newest = 1").replace("keep = \"1d\"\n", "")));
+    let misspelt = [("deadline", "deadlien"), ("keep", "kepe"), ("deadline = \"d\"\nkeep = \"1d\"", "newset = 1")];
+    cases.extend(misspelt.map(|(from, to)| (Code::UnknownKey, with_policy_lines("").replace(from, to))));
+    let circle = POLICY.replace("tokens", "other");
+    cases.push((Code::CircularOrder, format!("{SOURCE}{POLICY}after = [\"other\"]\n{circle}after = [\"tokens\"]\n")));
     cases.push((Code::DuplicateName, format!("{SOURCE}{POLICY}{POLICY}")));
     cases.push((Code::MissingSource, POLICY.to_owned()));
     let long = with_policy_lines("").replace("tokens", &"x".repeat(101));
@@ -247,6 +312,15 @@ fn no_message_shows_what_was_filled_in() {
     for key in ["where", "zone", "schedule", "every", "key", "kind"] {
         texts.push(with_policy_lines(&format!("{key} = \"${{SECRET}};(\"")));
     }
+    for key in ["with", "unless_referenced_by", "clear", "after"] {
+        texts.push(with_policy_lines(&format!("{key} = [\"${{SECRET}}\", \"${{SECRET}}\"]")));
+    }
+    texts.push(with_policy_lines("with = [\"a.b -> ${SECRET} -> c.d\"]"));
+    texts.push(with_policy_lines("unless = { via = \"${SECRET}\", where = \"${SECRET})\" }"));
+    texts.push(with_policy_lines("clear = [\"hunter${TWO:-2}\"]\nset = { a = \"${SECRET}\", b = [] }"));
+    let named = POLICY.replace("tokens", "${SECRET}");
+    texts.push(format!("{SOURCE}{named}{POLICY}after = [\"hunter${{THREE:-3}}\"]\n"));
+    texts.push(format!("{SOURCE}{named}after = [\"tokens\"]\n{POLICY}after = [\"${{SECRET}}\"]\n"));
     texts.push(with_policy_lines("[[policy]]\nname = \"${SECRET}\"\n[[policy]]\nname = \"${SECRET}\""));
     texts.push("[source.a]\nurl = \"postgres://ada:hunter2@h/d\"\nx = 1\n[[policy]]".to_owned());
     texts.push("[source.a]\nurl = \"postgres://ada:hunter2@h/d\nx".to_owned());

@@ -3,15 +3,8 @@
 use jiff::SignedDuration;
 
 use super::super::model::Budget;
-use super::super::{Brake, Format, Nulls, Policy, Schedule, load};
-use super::{POLICY, SOURCE, TestEnv, config, with_policy_lines};
-
-/// The one policy of a file with `lines` added to a good one.
-fn policy(lines: &str) -> Policy {
-    let mut config = config(&with_policy_lines(lines)).unwrap();
-    assert_eq!(config.policies.len(), 1);
-    config.policies.remove(0)
-}
+use super::super::{Action, Brake, Format, Nulls, Schedule, load};
+use super::{POLICY, SOURCE, TestEnv, config, policy, with_policy_lines};
 
 #[test]
 fn what_is_left_out_has_its_default() {
@@ -27,6 +20,9 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(policy.keep, SignedDuration::from_hours(24));
     assert_eq!((&policy.where_, &policy.key, &policy.zone), (&None, &None, &None));
     assert_eq!(policy.schedule, None);
+    assert_eq!((&policy.newest, &policy.action), (&None, &Action::Remove));
+    assert!(policy.unless.is_empty() && policy.only_if.is_empty());
+    assert!(policy.unless_referenced_by.is_empty() && policy.with.is_empty() && policy.after.is_empty());
     let budget = Budget {
         page: None,
         page_time: SignedDuration::from_millis(50),
@@ -51,10 +47,11 @@ fn policies_keep_their_order_and_spans_point_at_values() {
     assert_eq!(at(spans.name), "\"tokens\"");
     assert_eq!(at(spans.source), "\"auth\"");
     assert_eq!(at(spans.table), "\"t\"");
-    assert_eq!(at(spans.deadline), "\"d\"");
+    assert_eq!(spans.deadline.map(at), Some("\"d\""));
     assert_eq!(spans.where_.map(at), Some("\"x\""));
     assert_eq!(spans.key.map(at), Some("[\"k\"]"));
-    assert_eq!(at(config.policies[1].deadline.columns[0].span), "\"d\"");
+    let deadline = config.policies[1].deadline.as_ref().unwrap();
+    assert_eq!(at(deadline.columns[0].span), "\"d\"");
     assert_eq!(at(config.sources["auth"].url_span), "\"sqlite:a.db\"");
 }
 
@@ -81,13 +78,14 @@ fn every_form_of_deadline() {
     ];
     for (written, (columns, nulls)) in cases {
         let text = with_policy_lines("").replace("deadline = \"d\"", &format!("deadline = {written}"));
-        let deadline = config(&text).expect(written).policies.remove(0).deadline;
+        let deadline = config(&text).expect(written).policies.remove(0).deadline.unwrap();
         let found: Vec<(&str, Format)> =
             deadline.columns.iter().map(|column| (column.column.as_str(), column.format)).collect();
         assert_eq!((found.as_slice(), deadline.nulls), (columns, nulls), "{written}");
     }
     let ignored = with_policy_lines("").replace("\"d\"", r#"{ latest = ["a"], null = "ignore" }"#);
-    assert_eq!(config(&ignored).unwrap().policies[0].deadline.nulls, Nulls::Ignore);
+    let deadline = config(&ignored).unwrap().policies.remove(0).deadline;
+    assert_eq!(deadline.unwrap().nulls, Nulls::Ignore);
 }
 
 #[test]
@@ -195,6 +193,6 @@ fn the_reference_file_is_right() {
     let config = load(&path, &TestEnv).map_err(|error| super::rendered(&error));
     let config = config.unwrap_or_else(|shown| panic!("{shown}"));
     assert_eq!(config.sources.len(), 3);
-    assert_eq!(config.policies.len(), 7);
+    assert_eq!(config.policies.len(), 11);
     assert_eq!(config.sources["archive"].url.expose(), "mysql://sweeper:pw@localhost/archive");
 }

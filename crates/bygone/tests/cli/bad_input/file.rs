@@ -25,7 +25,7 @@ refused! {
     overflowing_keep: "\"0s\"" => "\"99999999999999999999y\"", ["config::bad_duration"];
     a_keep_of_more_than_all_time: "\"0s\"" => "\"9999999d\"", ["config::bad_duration"];
     missing_keep: "keep = \"0s\"\n" => "", ["config::missing_key", "has no `keep`"];
-    missing_deadline: "deadline = \"expires_at\"\n" => "", ["config::missing_key", "has no `deadline`"];
+    missing_deadline: "deadline = \"expires_at\"\n" => "", ["config::missing_key", "neither `deadline` nor `newest`"];
     empty_policy: "keep = \"0s\"\n" => "keep = \"0s\"\n[[policy]]\n", ["config::empty_policy"];
     duplicate_names: TOKENS.split_once("\n\n").unwrap().1 => &TOKENS.split_once("\n\n").unwrap().1.repeat(2), ["config::duplicate_name", "tokens"];
     no_toml: "[source.db]" => "[source.db", ["config::syntax", "this is not TOML", "bygone.toml:1"];

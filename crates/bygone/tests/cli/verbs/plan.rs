@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Engine, TOKENS, World, on_each_engine, policy_over};
 
 /// The fields of a policy in a plan, in their order.
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 21] = [
     "policy",
     "source",
     "outcome",
@@ -18,6 +18,7 @@ const FIELDS: [&str; 20] = [
     "why",
     "index",
     "statements",
+    "children",
     "cascades",
     "warnings",
     "estimated_seconds",

@@ -26,8 +26,9 @@ fn misfit(schema: &Value, part: &Value, value: &Value) -> Option<String> {
         Some("object") => value.is_object(),
         Some("array") => value.is_array(),
         Some("string") => value.is_string(),
-        Some("integer") => value.is_u64(),
+        Some("integer") => value.is_i64() || value.is_u64(),
         Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
         Some(other) => panic!("the schema knows the type {other}"),
         None => true,
     };
@@ -46,6 +47,14 @@ fn misfit_of_table(schema: &Value, part: &Value, table: &serde_json::Map<String,
     let required = part["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     if let Some(missing) = required.into_iter().find(|key| !table.contains_key(*key)) {
         return Some(format!("{missing} is missing in {table:?}"));
+    }
+    let dependent = part["dependentRequired"].as_object().into_iter().flatten();
+    let dependent = dependent.filter(|(key, _)| table.contains_key(*key)).filter_map(|(_, needed)| needed.as_array());
+    if let Some(missing) = dependent.flatten().find(|key| key.as_str().is_some_and(|key| !table.contains_key(key))) {
+        return Some(format!("{missing} is missing beside others in {table:?}"));
+    }
+    if part["not"].is_object() && misfit(schema, &part["not"], &Value::Object(table.clone())).is_none() {
+        return Some(format!("{table:?} must not be {}", part["not"]));
     }
     table.iter().find_map(|(key, value)| match (&part["properties"][key], &part["additionalProperties"]) {
         (Value::Null, Value::Bool(false)) => Some(format!("{key} is not known")),
@@ -79,6 +88,13 @@ fn it_refuses_what_the_program_refuses() {
         ("keep =", "kind = \"files\"\nkeep ="),
         ("keep =", "budget = { pages = 7 }\nkeep ="),
         ("[source.db]", "[sources.db]"),
+        ("deadline =", "newest = 1\nby ="),
+        ("keep =", "per = [\"a\"]\nkeep ="),
+        ("keep =", "with = \"a.b\"\nkeep ="),
+        ("keep =", "with = [\"a.b\"]\nclear = [\"c\"]\nkeep ="),
+        ("keep =", "set = { a = [1] }\nkeep ="),
+        ("keep =", "unless = { where = \"a\" }\nkeep ="),
+        ("keep =", "only_if = [{ via = \"a\", when = \"b\" }]\nkeep ="),
     ] {
         assert!(judged(&TOKENS.replace(from, to)).is_some(), "{from} => {to}");
     }
