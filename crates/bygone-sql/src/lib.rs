@@ -25,6 +25,7 @@ mod order;
 mod page;
 mod plan;
 mod policy;
+mod preflight;
 mod query;
 mod rights;
 mod source;
@@ -46,6 +47,7 @@ pub use policy::{
     Action, Assignment, Chain, ColumnRef, Deadline, DeadlineColumn, Format, NewValue, Newest, NullMeaning,
     RowCondition, RowPolicy,
 };
+pub use preflight::Finding;
 pub use source::{SharedSource, Source, SourceOptions};
 pub use target::RowTarget;
 pub use url::SourceUrl;

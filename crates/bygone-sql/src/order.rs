@@ -55,18 +55,36 @@ fn quoted(table: &Table, name: &TableName) -> String {
 }
 
 /// An order of `0..count` in which whatever `must` or `should` go before something does; where that goes round in a
-/// circle, what only should waits no longer, and the first in the given order goes.
+/// circle, what only should waits no longer, and the first of the circle in the given order goes.
 pub fn arrange(count: usize, must: impl Fn(usize, usize) -> bool, should: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut left: Vec<usize> = (0..count).collect();
     let mut order = Vec::with_capacity(count);
     while !left.is_empty() {
-        let free = |of: &dyn Fn(usize, usize) -> bool| {
-            left.iter().position(|&at| !left.iter().any(|&other| other != at && of(other, at)))
-        };
-        let next = free(&|a, b| must(a, b) || should(a, b)).or_else(|| free(&must)).unwrap_or(0);
-        order.push(left.remove(next));
+        let waits_for = |at: usize| left.iter().copied().find(|&b| b != at && (must(b, at) || should(b, at)));
+        let held = |at: usize| left.iter().any(|&other| other != at && must(other, at));
+        let free = left.iter().copied().find(|&at| waits_for(at).is_none());
+        let next = free.unwrap_or_else(|| {
+            let circle = circle(left[0], waits_for);
+            circle.iter().chain(&left).copied().find(|&at| !held(at)).unwrap_or(left[0])
+        });
+        left.retain(|&at| at != next);
+        order.push(next);
     }
     order
+}
+
+/// Goes back from one to whom it waits for until it has been there before: the circle, in the given order.
+fn circle(start: usize, waits_for: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
+    let mut path = vec![start];
+    while let Some(before) = path.last().and_then(|&at| waits_for(at)) {
+        if let Some(begin) = path.iter().position(|&at| at == before) {
+            let mut circle = path.split_off(begin);
+            circle.sort_unstable();
+            return circle;
+        }
+        path.push(before);
+    }
+    path
 }
 
 #[cfg(test)]
@@ -89,5 +107,11 @@ mod tests {
         assert_eq!(order(2, &[], &[(0, 1), (1, 0)]), [0, 1]);
         assert_eq!(order(3, &[(2, 0)], &[(0, 1), (1, 2), (2, 0)]), [1, 2, 0]);
         assert_eq!(order(2, &[(1, 0)], &[(0, 1)]), [1, 0]);
+    }
+
+    #[test]
+    fn what_waits_for_a_circle_does_not_go_before_it() {
+        assert_eq!(order(3, &[], &[(1, 2), (2, 1), (2, 0)]), [1, 2, 0]);
+        assert_eq!(order(4, &[], &[(1, 0), (2, 1), (3, 2), (2, 3)]), [2, 1, 0, 3]);
     }
 }

@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::bind::Binding;
 use crate::catalog::Reference;
 use crate::engine::Engine;
-use crate::newest::BoundNewest;
 use crate::query::Query;
 use crate::target::RowTarget;
 use crate::value::Value;
@@ -39,8 +38,6 @@ pub struct RowPlan {
     pub children: Vec<String>,
     /// References that take or change rows elsewhere when a row goes here.
     pub cascades: Vec<Reference>,
-    /// What a person should look at.
-    pub warnings: Vec<String>,
     /// How long it would take, roughly.
     pub estimated_seconds: Option<u64>,
 }
@@ -60,7 +57,6 @@ impl RowTarget {
             statements: statements.iter().map(|statement| statement.text().to_owned()).collect(),
             children: binding.family.children.iter().map(|child| child.name.clone()).collect(),
             cascades: self.references().filter(touches).collect(),
-            warnings: self.warnings(),
             estimated_seconds: bygone.map(|rows| rows.div_ceil(rate)),
         })
     }
@@ -68,25 +64,6 @@ impl RowTarget {
     /// What points at the table.
     fn references(&self) -> impl Iterator<Item = Reference> {
         self.binding.table.incoming().map(|key| Reference::of(&self.binding.table, key))
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let binding = &self.binding;
-        let mut warnings = Vec::new();
-        if binding.newest.as_ref().is_some_and(BoundNewest::is_grouped) {
-            warnings.push("the newest of each group are found by looking at every row, on every sweep".to_owned());
-        }
-        if binding.lead().is_none() && !binding.deadline.is_empty() {
-            warnings.push(format!("no index serves {}: every sweep reads the whole table", binding.deadline_names()));
-        }
-        for Reference { table, column, action } in self.references() {
-            warnings.push(match action.as_str() {
-                "cascade" => format!("rows of `{table}` go along with theirs ({column}, on delete cascade)"),
-                "set null" | "set default" => format!("`{table}`.{column} is emptied where it points at a removed row"),
-                _ => format!("rows that `{table}`.{column} points at cannot go and are kept back as conflict"),
-            });
-        }
-        warnings
     }
 }
 

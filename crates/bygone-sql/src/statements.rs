@@ -108,7 +108,12 @@ impl Binding {
     /// Counts what is bygone, and finds the oldest of it by its first deadline.
     pub(crate) fn survey(&self, cutoff: Timestamp) -> Query {
         let text = format!("SELECT count(*) FROM {} WHERE ", self.table.quoted);
-        self.guarded(self.due(self.query(text), cutoff))
+        self.bygone(self.query(text), cutoff)
+    }
+
+    /// Appends all that a row must meet to go: the policy's own test, and the conditions on other rows.
+    pub(crate) fn bygone(&self, query: Query, cutoff: Timestamp) -> Query {
+        self.guarded(self.due(query, cutoff))
     }
 
     /// The oldest deadline that is bygone, along a column.

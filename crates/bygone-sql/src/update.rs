@@ -56,6 +56,15 @@ impl BoundAssignment {
         Ok(Self { quoted: table.engine.quote(&column.name), cast, value })
     }
 
+    pub(crate) fn quoted(&self) -> &str {
+        &self.quoted
+    }
+
+    /// Whether nothing is left in the column.
+    pub(crate) fn clears(&self) -> bool {
+        matches!(self.value, BoundValue::Null)
+    }
+
     /// Appends `column = value`.
     pub(crate) fn assign(&self, query: Query, now: Timestamp) -> Query {
         let quoted = &self.quoted;

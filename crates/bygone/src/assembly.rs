@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bygone_core::{Boundary, Brake, Budget, Clock, ErrorKind, PAGE_ITEMS_MAX, TargetError};
 use bygone_sql::{
-    Action, Assignment, ColumnRef, Deadline, DeadlineColumn, Format, NewValue, Newest, NullMeaning, RowCondition,
-    RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl, arrange,
+    Action, Assignment, ColumnRef, Deadline, DeadlineColumn, Finding, Format, NewValue, Newest, NullMeaning,
+    RowCondition, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl, arrange,
 };
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -27,6 +27,21 @@ pub(crate) struct Bound<'a> {
 pub(crate) struct Assembly<'a> {
     pub(crate) boundary: Boundary,
     pub(crate) bound: Vec<Bound<'a>>,
+}
+
+impl Assembly<'_> {
+    /// What somebody should know of each policy as it stands beside the others, in their order.
+    pub(crate) async fn findings(&self) -> Vec<Result<Vec<Finding>, TargetError>> {
+        let targets: Vec<&RowTarget> = self.bound.iter().filter_map(|bound| bound.target.as_ref().ok()).collect();
+        let mut findings = Vec::with_capacity(self.bound.len());
+        for bound in &self.bound {
+            findings.push(match &bound.target {
+                Ok(target) => target.preflight(&targets, self.boundary).await,
+                Err(_) => Ok(Vec::new()),
+            });
+        }
+        findings
+    }
 }
 
 /// Whether the database is told to refuse every write.

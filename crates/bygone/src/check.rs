@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use bygone_core::{Clock, ErrorKind, Target, TargetError};
+use bygone_core::{Boundary, Clock, ErrorKind, Target, TargetError};
+use bygone_sql::RowTarget;
 use serde::Serialize;
 
 use crate::assembly::{Access, assemble};
@@ -10,7 +11,7 @@ use crate::cli::{Format, Global};
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
 use crate::output;
-use crate::problem::{Once, Problem};
+use crate::problem::{self, Once, Problem};
 
 /// One thing that somebody should look at.
 #[derive(Debug, Serialize)]
@@ -20,6 +21,8 @@ struct Finding {
     code: &'static str,
     message: String,
     help: Option<String>,
+    /// Where the file says what it is about.
+    line: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -40,15 +43,16 @@ struct Findings {
 /// Runs the verb.
 pub(crate) async fn run(global: &Global, config: &Config, clock: &Arc<dyn Clock>) -> Result<Exit, Problem> {
     let assembly = assemble(config, config.policies.iter().collect(), Access::Read, clock).await;
+    let preflight = assembly.findings().await;
     let (boundary, mut findings, mut exit) = (assembly.boundary, Vec::new(), Exit::Done);
     let mut once = Once::default();
-    for bound in assembly.bound {
-        let found = match bound.target {
-            Ok(target) => warnings(target, boundary).await,
-            Err(error) => Err(error),
+    for (bound, preflight) in assembly.bound.into_iter().zip(preflight) {
+        let found = match (bound.target, preflight) {
+            (Ok(target), Ok(preflight)) => warnings(target, boundary, preflight).await,
+            (Err(error), _) | (_, Err(error)) => Err(error),
         };
         match found {
-            Ok(found) => findings.extend(found.into_iter().map(|message| warning(bound.policy, message))),
+            Ok(found) => findings.extend(found.into_iter().map(|found| warning(config, bound.policy, found))),
             Err(error) => {
                 let problem = Problem::of_policy(config, bound.policy, &error);
                 findings.push(finding(bound.policy, &problem));
@@ -62,25 +66,41 @@ pub(crate) async fn run(global: &Global, config: &Config, clock: &Arc<dyn Clock>
 
 /// What is worth a look although a sweep would run; an error is what would stop it.
 async fn warnings(
-    mut target: bygone_sql::RowTarget,
-    boundary: bygone_core::Boundary,
-) -> Result<Vec<String>, TargetError> {
+    mut target: RowTarget,
+    boundary: Boundary,
+    mut found: Vec<bygone_sql::Finding>,
+) -> Result<Vec<bygone_sql::Finding>, TargetError> {
     let survey = target.survey(boundary).await?;
-    let mut found = survey.warnings;
+    let plain = |message: String, help: &str| bygone_sql::Finding {
+        code: "rows::uncounted",
+        key: "table",
+        message,
+        help: help.to_owned(),
+    };
+    found.extend(survey.warnings.into_iter().map(|message| plain(message, "an index on the deadline leads to them")));
     if survey.bygone.is_none() {
-        found.push("what is bygone could not be counted in time; a sweep would be refused by the brake".to_owned());
+        found.push(plain(
+            "what is bygone could not be counted in time; a sweep would be refused by the brake".to_owned(),
+            "an index on the deadline makes counting quick; `statement_timeout` on the source gives it more time",
+        ));
     }
     if !target.may_delete().await? {
         return Err(TargetError::new(ErrorKind::Denied, "the role has no right to delete from the table")
             .with_help("GRANT DELETE on the table to the role of the source's url")
             .about("table"));
     }
-    found.extend(target.plan(boundary, survey.bygone).into_iter().flat_map(|plan| plan.warnings));
     Ok(found)
 }
 
-fn warning(policy: &Policy, message: String) -> Finding {
-    Finding { policy: policy.name.clone(), severity: Severity::Warning, code: "policy::warning", message, help: None }
+fn warning(config: &Config, policy: &Policy, found: bygone_sql::Finding) -> Finding {
+    Finding {
+        policy: policy.name.clone(),
+        severity: Severity::Warning,
+        code: found.code,
+        message: found.message,
+        help: Some(found.help),
+        line: Some(problem::line_of(&config.source_text, problem::span(config, policy, Some(found.key)))),
+    }
 }
 
 fn finding(policy: &Policy, problem: &Problem) -> Finding {
@@ -90,6 +110,7 @@ fn finding(policy: &Policy, problem: &Problem) -> Finding {
         code: problem.code,
         message: problem.message.clone(),
         help: problem.help.clone(),
+        line: problem.line(),
     }
 }
 
@@ -99,7 +120,11 @@ fn show(format: Format, findings: &Findings) -> Result<(), Problem> {
     }
     // Errors were shown as diagnostics; here they are only counted.
     for finding in findings.findings.iter().filter(|finding| finding.severity == Severity::Warning) {
-        output::data(format!("warning: {}: {}", finding.policy, finding.message));
+        let line = finding.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        output::data(format!("warning[{}]: {}{line}: {}", finding.code, finding.policy, finding.message));
+        if let Some(help) = &finding.help {
+            output::data(format!("  help: {help}"));
+        }
     }
     let errors = findings.findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let warnings = findings.findings.len() - errors;

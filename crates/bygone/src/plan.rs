@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bygone_core::{Boundary, BrakeDecision, Clock, Outcome, SweepOutcome, Target, TargetError, format_instant};
-use bygone_sql::RowPlan;
+use bygone_sql::{Finding, RowPlan};
 use serde::{Deserialize, Serialize};
 
 use crate::assembly::{Access, Assembly, Bound, assemble, brake, row_policy, select};
@@ -83,18 +83,29 @@ pub(crate) async fn run(
 /// Surveys every policy.
 pub(crate) async fn make(config: &Config, assembly: Assembly<'_>) -> Plan {
     let (mut policies, mut once) = (Vec::new(), Once::default());
-    for bound in assembly.bound {
-        policies.push(plan_policy(config, bound, assembly.boundary, &mut once).await);
+    let findings = assembly.findings().await;
+    for (bound, findings) in assembly.bound.into_iter().zip(findings) {
+        policies.push(plan_policy(config, bound, findings, assembly.boundary, &mut once).await);
     }
     let outcome = SweepOutcome::of(policies.iter().map(|policy| policy.outcome));
     Plan { boundary: format_instant(assembly.boundary.instant()), outcome, policies }
 }
 
-async fn plan_policy(config: &Config, bound: Bound<'_>, boundary: Boundary, once: &mut Once) -> PolicyPlan {
+async fn plan_policy(
+    config: &Config,
+    bound: Bound<'_>,
+    findings: Result<Vec<Finding>, TargetError>,
+    boundary: Boundary,
+    once: &mut Once,
+) -> PolicyPlan {
     let mut plan = empty(config, bound.policy);
-    let result = match bound.target {
-        Ok(mut target) => survey(&mut plan, bound.policy, &mut target, boundary).await,
-        Err(error) => Err(error),
+    let result = match (bound.target, findings) {
+        (Ok(mut target), Ok(findings)) => {
+            let surveyed = survey(&mut plan, bound.policy, &mut target, boundary).await;
+            plan.warnings.extend(findings.into_iter().map(|finding| finding.message));
+            surveyed
+        }
+        (Err(error), _) | (_, Err(error)) => Err(error),
     };
     if let Err(error) = result {
         plan.outcome = if error.kind().is_refusal() { Outcome::Refused } else { Outcome::Failed };
@@ -138,7 +149,6 @@ fn describe(plan: &mut PolicyPlan, rows: RowPlan) {
     plan.statements = rows.statements;
     plan.children = rows.children;
     plan.cascades = serde_json::to_value(rows.cascades).unwrap_or_default();
-    plan.warnings.extend(rows.warnings);
     plan.estimated_seconds = rows.estimated_seconds;
 }
 

@@ -34,25 +34,7 @@ impl Problem {
 
     /// A policy that its source refuses, at the key of the policy that it is about.
     pub(crate) fn of_policy(config: &Config, policy: &Policy, error: &TargetError) -> Self {
-        let spans = &policy.spans;
-        let span = match error.key() {
-            Some("table") => spans.table,
-            Some("deadline") => spans.deadline.unwrap_or(spans.table),
-            Some("key") => spans.key.unwrap_or(spans.table),
-            Some("where") => spans.where_.unwrap_or(spans.table),
-            Some("with") => spans.with.unwrap_or(spans.table),
-            Some("unless_referenced_by") => spans.unless_referenced_by.unwrap_or(spans.table),
-            // The database reads all conditions on other rows at once.
-            Some("unless") => spans.unless.or(spans.only_if).unwrap_or(spans.table),
-            Some("only_if") => spans.only_if.unwrap_or(spans.table),
-            Some("clear") => spans.clear.unwrap_or(spans.table),
-            Some("set") => spans.set.or(spans.clear).unwrap_or(spans.table),
-            Some("newest") => spans.newest.unwrap_or(spans.table),
-            Some("per") => spans.per.unwrap_or(spans.table),
-            Some("by") => spans.by.unwrap_or(spans.table),
-            Some("source") => config.sources.get(&policy.source).map_or(spans.source, |source| source.url_span),
-            _ => spans.name,
-        };
+        let span = span(config, policy, error.key());
         Self {
             exit: Exit::of_kind(error.kind()),
             code: code(error),
@@ -60,6 +42,11 @@ impl Problem {
             help: error.help().map(str::to_owned),
             place: Some((Arc::clone(&config.source_text), span, format!("policy `{}`", policy.name))),
         }
+    }
+
+    /// The line of the file that it is about.
+    pub(crate) fn line(&self) -> Option<usize> {
+        self.place.as_ref().map(|(text, span, _)| line_of(text, *span))
     }
 
     /// Writes it to standard error, in colour where that is wanted.
@@ -80,6 +67,34 @@ impl Once {
         let exit = problem.exit;
         let seen = problem.code == "source::unreachable" && !self.0.insert(problem.message.clone());
         if seen { exit } else { problem.show() }
+    }
+}
+
+/// The line on which a span begins, counted from one.
+pub(crate) fn line_of(text: &NamedSource<String>, span: SourceSpan) -> usize {
+    1 + text.inner().bytes().take(span.offset()).filter(|byte| *byte == b'\n').count()
+}
+
+/// Where a policy says what a key of it says; where it does not, its table or its name.
+pub(crate) fn span(config: &Config, policy: &Policy, key: Option<&str>) -> SourceSpan {
+    let spans = &policy.spans;
+    match key {
+        Some("table") => spans.table,
+        Some("deadline") => spans.deadline.unwrap_or(spans.table),
+        Some("key") => spans.key.unwrap_or(spans.table),
+        Some("where") => spans.where_.unwrap_or(spans.table),
+        Some("with") => spans.with.unwrap_or(spans.table),
+        Some("unless_referenced_by") => spans.unless_referenced_by.unwrap_or(spans.table),
+        // The database reads all conditions on other rows at once.
+        Some("unless") => spans.unless.or(spans.only_if).unwrap_or(spans.table),
+        Some("only_if") => spans.only_if.unwrap_or(spans.table),
+        Some("clear") => spans.clear.unwrap_or(spans.table),
+        Some("set") => spans.set.or(spans.clear).unwrap_or(spans.table),
+        Some("newest") => spans.newest.unwrap_or(spans.table),
+        Some("per") => spans.per.unwrap_or(spans.table),
+        Some("by") => spans.by.unwrap_or(spans.table),
+        Some("source") => config.sources.get(&policy.source).map_or(spans.source, |source| source.url_span),
+        _ => spans.name,
     }
 }
 

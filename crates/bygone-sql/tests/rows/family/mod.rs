@@ -4,6 +4,7 @@ mod children;
 mod guards;
 mod newest;
 mod order;
+mod preflight;
 mod updates;
 
 use bygone_sql::{Deadline, Engine, RowPolicy};

@@ -19,11 +19,13 @@ async fn a_missing_index_is_a_warning(engine: Engine) {
     world.run_sql(&format!("CREATE TABLE tokens (id INTEGER PRIMARY KEY, expires_at {})", engine.instant_type())).await;
     world.fill().await;
     let run = world.refuses(0, &["check"]).await;
-    assert!(run.stdout.contains("warning: tokens: no index serves expires_at"), "{run:#?}");
+    assert!(run.stdout.contains("warning[rows::no_index]: tokens (line 8): no index serves expires_at"), "{run:#?}");
+    assert!(run.stdout.contains("  help: create one: `CREATE INDEX ON tokens (expires_at)`"), "{run:#?}");
     assert!(run.stdout.ends_with("1 policies checked: 0 errors, 1 warnings\n"), "{run:#?}");
     let run = world.refuses(0, &["check", "--format", "json"]).await;
     let finding = &run.json()["findings"][0];
-    assert_eq!([&finding["policy"], &finding["severity"], &finding["code"]], ["tokens", "warning", "policy::warning"]);
+    assert_eq!([&finding["policy"], &finding["severity"], &finding["code"]], ["tokens", "warning", "rows::no_index"]);
+    assert_eq!(finding["line"], 8, "{finding}");
 }
 
 /// Every policy is checked, whatever was found in the others.
