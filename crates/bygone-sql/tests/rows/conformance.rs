@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bygone_core::Target;
-use bygone_sql::{Deadline, Engine, Format, RowPolicy, Walk};
+use bygone_sql::{ColumnRef, Deadline, Engine, Format, RowPolicy, Walk};
 use bygone_testkit::conformance::{Answer, Hold, KEEP, Stand, conforms};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
@@ -22,10 +22,24 @@ struct Shape {
     format: Format,
     /// The walk that suits it.
     walk: Walk,
+    /// Whether every item has two parts that go along with it, and a guard is there that keeps none.
+    family: bool,
 }
 
-const SHAPE: Shape =
-    Shape { engine: Engine::Sqlite, create: "", key: ("note", "'{n}'"), format: Format::Native, walk: Walk::Slices };
+const SHAPE: Shape = Shape {
+    engine: Engine::Sqlite,
+    create: "",
+    key: ("note", "'{n}'"),
+    format: Format::Native,
+    walk: Walk::Slices,
+    family: false,
+};
+
+/// What belongs to the items of a family.
+const FAMILY: &str = "CREATE TABLE parts (id VARCHAR(20) PRIMARY KEY, item INT NOT NULL, \
+                      FOREIGN KEY (item) REFERENCES items (number)); CREATE INDEX by_item ON parts (item); \
+                      CREATE TABLE pins (id INT PRIMARY KEY, item INT, FOREIGN KEY (item) REFERENCES items (number)); \
+                      CREATE INDEX by_pin ON pins (item)";
 
 /// A live table of some shape.
 struct Table {
@@ -40,12 +54,20 @@ impl Table {
         let world = World::with(shape.engine, shape.create).await;
         let client = world.client().await;
         world.make_sticky("number").await;
+        if shape.family {
+            world.client().await.run(FAMILY).await;
+        }
         Self { client: Mutex::new((client, BTreeSet::new())), world, shape }
     }
 
     fn policy(&self) -> RowPolicy {
         let deadline = Deadline::in_format("deadline", self.shape.format);
-        RowPolicy { keep: KEEP, ..policy("items", deadline) }
+        let mut policy = RowPolicy { keep: KEEP, ..policy("items", deadline) };
+        if self.shape.family {
+            policy.with.push(vec![ColumnRef::new("parts", "item")]);
+            policy.unless_referenced_by.push(ColumnRef::new("pins", "item"));
+        }
+        policy
     }
 
     fn literal(&self, deadline: Option<Timestamp>) -> String {
@@ -96,6 +118,9 @@ impl Stand for Table {
             let insert =
                 format!("INSERT INTO items (number, deadline, {columns}) VALUES ({key}, {deadline}, {values})");
             client.run(&insert).await;
+            if self.shape.family {
+                client.run(&format!("INSERT INTO parts VALUES ('{key} a', {key}), ('{key} b', {key})")).await;
+            }
         })
     }
 
@@ -105,7 +130,12 @@ impl Stand for Table {
                 Format::EpochMicros => "deadline".to_owned(),
                 _ => readable(self.shape.engine, "deadline"),
             };
-            let rows = self.client.lock().await.0.rows(&format!("SELECT number, {deadline} FROM items")).await;
+            let client = &mut self.client.lock().await.0;
+            let rows = client.rows(&format!("SELECT number, {deadline} FROM items")).await;
+            if self.shape.family {
+                let parts = client.number("SELECT count(*) FROM parts").await;
+                assert_eq!(parts, 2 * i64::try_from(rows.len()).unwrap(), "parts go and stay with their items");
+            }
             let item = |row: Vec<Option<String>>| {
                 (row[0].as_ref().unwrap().parse().unwrap(), row[1].as_ref().map(|text| self.read(text)))
             };
@@ -138,6 +168,9 @@ impl Stand for Table {
         Box::pin(async {
             let (client, known) = &mut *self.client.lock().await;
             client.run("DELETE FROM stuck").await;
+            if self.shape.family {
+                client.run("DELETE FROM parts").await;
+            }
             client.run("DELETE FROM items").await;
             known.clear();
         })
@@ -200,6 +233,18 @@ shapes! {
          PRIMARY KEY (part, name)) WITHOUT ROWID; CREATE INDEX by_deadline ON items (deadline)",
         key = ("part, name", "{n} % 3, 'name {n}'");
 
+    sqlite_families: Sqlite, Slices,
+        "PRAGMA journal_mode = wal; CREATE TABLE items (id INTEGER PRIMARY KEY, number INTEGER UNIQUE, deadline TEXT, note TEXT); \
+         CREATE INDEX by_deadline ON items (deadline)",
+        family = true;
+
+    postgres_families: Postgres, Slices,
+        "CREATE TABLE items (id bigserial PRIMARY KEY, number int NOT NULL UNIQUE, deadline timestamptz, note text); \
+         CREATE INDEX by_deadline ON items (deadline)",
+        family = true;
+    postgres_families_without_an_index: Postgres, Heap,
+        "CREATE TABLE items (number int NOT NULL UNIQUE, deadline timestamptz, note text)",
+        family = true;
     postgres_with_an_index: Postgres, Slices,
         "CREATE TABLE items (id bigserial PRIMARY KEY, number int NOT NULL, deadline timestamptz, note text); \
          CREATE INDEX by_deadline ON items (deadline)";
@@ -226,6 +271,13 @@ shapes! {
          CREATE TABLE items_rest PARTITION OF items DEFAULT",
         key = ("part, name", "{n} % 3, 'name {n}'");
 
+    mariadb_families: MySql, Slices,
+        "CREATE TABLE items (id BIGINT AUTO_INCREMENT PRIMARY KEY, number INT UNIQUE, deadline DATETIME(6), note TEXT, \
+         INDEX by_deadline (deadline))",
+        family = true;
+    mariadb_families_with_composite_keys: MySql, Key,
+        "CREATE TABLE items (part INT, name VARCHAR(20), number INT UNIQUE, deadline DATETIME(6), PRIMARY KEY (part, name))",
+        key = ("part, name", "{n} % 3, 'name {n}'"), family = true;
     mariadb_with_an_index: MySql, Slices,
         "CREATE TABLE items (id BIGINT AUTO_INCREMENT PRIMARY KEY, number INT, deadline DATETIME(6), note TEXT, \
          INDEX by_deadline (deadline))";

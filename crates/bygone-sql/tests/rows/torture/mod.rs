@@ -2,6 +2,7 @@
 //! run. A trigger writes down every row that goes. Each writer owns its rows and remembers what it has committed, so it
 //! knows at every moment which of them must still be there.
 
+mod family;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,8 +34,9 @@ fn cutoff() -> Timestamp {
     boundary().instant() - KEEP
 }
 
-fn by_deadline() -> RowPolicy {
-    RowPolicy { keep: KEEP, ..policy("items", Deadline::column("deadline")) }
+fn by_deadline(family: bool) -> RowPolicy {
+    let policy = RowPolicy { keep: KEEP, ..policy("items", Deadline::column("deadline")) };
+    if family { family::policy(policy) } else { policy }
 }
 
 /// From `BYGONE_TEST_SEED`, to see again what was seen before; otherwise a new one.
@@ -43,7 +45,7 @@ fn seed() -> u64 {
     given.map_or_else(|| RandomState::new().hash_one("seed"), |text| text.parse().expect("a number"))
 }
 
-async fn scene(engine: Engine, by_slices: bool) -> World {
+async fn scene(engine: Engine, by_slices: bool, family: bool) -> World {
     let time = match engine {
         Engine::Sqlite => "TEXT",
         Engine::Postgres => "timestamptz",
@@ -78,6 +80,9 @@ async fn scene(engine: Engine, by_slices: bool) -> World {
         ))
         .await;
     client.run(audit).await;
+    if family {
+        family::make(&mut client, engine).await;
+    }
     if by_slices {
         client.run("CREATE INDEX by_deadline ON items (deadline)").await;
         fill_with_ballast(&mut client, engine).await;
@@ -94,15 +99,15 @@ async fn fill_with_ballast(client: &mut Client, engine: Engine) {
     client.rows(if engine == Engine::MySql { "ANALYZE TABLE items" } else { "ANALYZE items" }).await;
 }
 
-async fn assert_walks(world: &World, walk: Walk) {
-    let mut target = world.bind(&by_deadline()).await.unwrap();
+async fn assert_walks(world: &World, walk: Walk, family: bool) {
+    let mut target = world.bind(&by_deadline(family)).await.unwrap();
     let survey = target.survey(boundary()).await.unwrap();
     let plan = target.plan(boundary(), survey.bygone).unwrap();
     assert_eq!(plan.walk, walk, "{plan:?}");
 }
 
 /// Sweeps again and again, in pages of changing size, until the writers are done.
-async fn sweeper(world: Arc<World>, walk: Walk, seed: u64, done: Arc<AtomicBool>) -> (Tally, u64) {
+async fn sweeper(world: Arc<World>, walk: Walk, family: bool, seed: u64, done: Arc<AtomicBool>) -> (Tally, u64) {
     let mut chance = StdRng::seed_from_u64(seed);
     let source = world.source().await;
     let (mut all, mut sweeps) = (Tally::default(), 0);
@@ -110,7 +115,7 @@ async fn sweeper(world: Arc<World>, walk: Walk, seed: u64, done: Arc<AtomicBool>
         // A walk across the whole table in steps of one row would be the only one that a sweeper finishes.
         let least = if walk == Walk::Slices { 1 } else { 20 };
         let page_items_max = *[least, 20, 80, 2_000].choose(&mut chance).unwrap();
-        let target = RowTarget::bind(&source, &by_deadline()).await.unwrap();
+        let target = RowTarget::bind(&source, &by_deadline(family)).await.unwrap();
         let report = checked(sweep(target, Budget { page_items_max, ..Budget::default() }).await);
         all.add(&report.tally);
         sweeps += 1;
@@ -147,14 +152,14 @@ async fn rows(world: &World, table: &str, and: &str) -> Vec<(u64, Option<Timesta
     world.client().await.rows(&sql).await.into_iter().map(row).collect()
 }
 
-async fn under_fire(engine: Engine, walk: Walk) {
+async fn under_fire(engine: Engine, walk: Walk, family: bool) {
     let seed = seed();
     eprintln!("BYGONE_TEST_SEED={seed}");
-    let world = Arc::new(scene(engine, walk == Walk::Slices).await);
-    assert_walks(&world, walk).await;
+    let world = Arc::new(scene(engine, walk == Walk::Slices, family).await);
+    assert_walks(&world, walk, family).await;
     let done = Arc::new(AtomicBool::new(false));
     let sweepers: Vec<_> = (0..SWEEPERS)
-        .map(|n| tokio::spawn(sweeper(Arc::clone(&world), walk, seed ^ (n + 1), Arc::clone(&done))))
+        .map(|n| tokio::spawn(sweeper(Arc::clone(&world), walk, family, seed ^ (n + 1), Arc::clone(&done))))
         .collect();
     let (alive, did) = write(&world, seed).await;
     done.store(true, Ordering::SeqCst);
@@ -166,11 +171,13 @@ async fn under_fire(engine: Engine, walk: Walk) {
     }
 
     // What should live, by a plain look at the table.
-    assert_walks(&world, walk).await;
-    let own = format!("id < {BALLAST_FROM}");
-    let living = format!("{own} AND (deadline IS NULL OR deadline >= {})", literal(engine, Some(cutoff())));
+    assert_walks(&world, walk, family).await;
+    let cut = literal(engine, Some(cutoff()));
+    let own =
+        format!("id < {BALLAST_FROM} AND ({} OR deadline IS NULL OR deadline >= {cut})", family::unpinned(family));
+    let living = format!("{own} AND (deadline IS NULL OR deadline >= {cut})");
     let expected: BTreeMap<_, _> = rows(&world, "items", &living).await.into_iter().collect();
-    let last = checked(world.sweep(&by_deadline()).await);
+    let last = checked(world.sweep(&by_deadline(family)).await);
     swept.add(&last.tally);
     let left: BTreeMap<_, _> = rows(&world, "items", &own).await.into_iter().collect();
     assert_eq!(left, expected, "the last sweep leaves exactly what should live");
@@ -182,26 +189,33 @@ async fn under_fire(engine: Engine, walk: Walk) {
     }
     assert_eq!(gone.iter().map(|(id, _)| id).collect::<BTreeSet<_>>().len(), gone.len(), "each row goes once");
     assert_eq!(gone.len() as u64, swept.removed, "the reports claim what went, no more and no less");
+    if family {
+        family::check(&world, &gone, &swept).await;
+    }
     eprintln!("{did:?}; {sweeps} sweeps: {swept:?}");
     assert!(did.committed() > 1_500 && gone.len() > 20 && sweeps >= SWEEPERS, "not much of a fire");
 }
 
 macro_rules! fires {
-    ($($test:ident: $engine:ident, $walk:ident;)*) => {
+    ($($test:ident: $engine:ident, $walk:ident, $family:literal;)*) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $test() {
-                under_fire(Engine::$engine, Walk::$walk).await;
+                under_fire(Engine::$engine, Walk::$walk, $family).await;
             }
         )*
     };
 }
 
 fires! {
-    sqlite_by_slices: Sqlite, Slices;
-    sqlite_by_key: Sqlite, Key;
-    postgres_by_slices: Postgres, Slices;
-    postgres_by_blocks: Postgres, Heap;
-    mariadb_by_slices: MySql, Slices;
-    mariadb_by_key: MySql, Key;
+    sqlite_by_slices: Sqlite, Slices, false;
+    sqlite_by_key: Sqlite, Key, false;
+    postgres_by_slices: Postgres, Slices, false;
+    postgres_by_blocks: Postgres, Heap, false;
+    mariadb_by_slices: MySql, Slices, false;
+    mariadb_by_key: MySql, Key, false;
+    sqlite_families: Sqlite, Slices, true;
+    postgres_families: Postgres, Slices, true;
+    postgres_families_by_blocks: Postgres, Heap, true;
+    mariadb_families: MySql, Slices, true;
 }
