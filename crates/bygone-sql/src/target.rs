@@ -25,6 +25,8 @@ const READ_WHOLE_ROWS_MAX: u64 = 1_000_000;
 const CHECKPOINT_PAGES: u64 = 16_000;
 /// Blocks nobody: what is being read or written stays in the log for the next time.
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(PASSIVE)";
+/// After so many pages somebody may have changed the table.
+const LOOK_PAGES: u32 = 16;
 /// How many neighbours in time are looked at to see how they lie.
 const SAMPLE_ROWS: u64 = 200;
 
@@ -38,6 +40,9 @@ pub struct RowTarget {
     choice: Option<Choice>,
     /// What the survey counted, and up to where.
     surveyed: Option<(u64, Timestamp)>,
+    /// What the table was like when the policy was bound, and pages since somebody looked.
+    fingerprint: String,
+    pages_unseen: u32,
 }
 
 /// Where the next page begins. The end of a heap is fixed by the first page: what is appended later is new.
@@ -52,6 +57,7 @@ impl RowTarget {
     pub async fn bind(source: &SharedSource, policy: &RowPolicy) -> Result<Self, TargetError> {
         let mut open = source.lock().await;
         let binding = Box::pin(Binding::new(&mut open, policy)).await?;
+        let fingerprint = binding.table.fingerprint(&mut open).await?;
         Ok(Self {
             policy: policy.name.clone(),
             source_name: open.name().to_owned(),
@@ -60,6 +66,8 @@ impl RowTarget {
             binding,
             choice: None,
             surveyed: None,
+            fingerprint,
+            pages_unseen: 0,
         })
     }
 
@@ -147,6 +155,18 @@ impl RowTarget {
         Ok(Survey { bygone, unreadable, oldest, warnings: warning.into_iter().collect(), requests: 0 })
     }
 
+    /// A policy was judged by the columns that the table had: when they change, it stops and is judged anew next time.
+    async fn check_unchanged(&mut self, source: &mut Source) -> Result<(), TargetError> {
+        self.pages_unseen = 0;
+        if self.binding.table.fingerprint(source).await? == self.fingerprint {
+            return Ok(());
+        }
+        let table = &self.binding.table.name;
+        Err(TargetError::new(ErrorKind::Failed, format!("table `{table}` was changed while it was swept"))
+            .with_help("look at the policy with `bygone check`; the next sweep takes the table as it is then")
+            .about("table"))
+    }
+
     async fn oldest(&self, source: &mut Source, cutoff: Timestamp) -> Result<Option<Timestamp>, SqlError> {
         let Some(column) = self.binding.lead().map(|(c, _)| c).or_else(|| self.binding.deadline.first()) else {
             return Ok(None);
@@ -210,6 +230,7 @@ impl Target for RowTarget {
         let shared = SharedSource::clone(&self.source);
         let mut source = shared.lock().await;
         let before = source.requests();
+        self.check_unchanged(&mut source).await?;
         let mut survey = self.survey_open(&mut source, boundary).await?;
         survey.requests = source.requests() - before;
         Ok(survey)
@@ -246,7 +267,12 @@ impl Target for RowTarget {
     }
 
     async fn tidy(&mut self) -> Result<(), TargetError> {
-        let mut source = self.source.lock().await;
+        let shared = SharedSource::clone(&self.source);
+        let mut source = shared.lock().await;
+        self.pages_unseen += 1;
+        if self.pages_unseen >= LOOK_PAGES {
+            self.check_unchanged(&mut source).await?;
+        }
         if source.engine() == Engine::Sqlite {
             let rows = source.query(&Query::new(Engine::Sqlite, "PRAGMA wal_checkpoint(NOOP)")).await?;
             let pages = |at| rows.first().and_then(|row| row.get(at)).and_then(Value::count).unwrap_or(0);

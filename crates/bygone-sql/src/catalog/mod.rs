@@ -101,6 +101,17 @@ impl Table {
         }
     }
 
+    /// What changes when somebody changes the table: its columns and their types. Cheap enough to ask between pages.
+    pub(crate) async fn fingerprint(&self, source: &mut Source) -> Result<String, SqlError> {
+        let schema = self.schema.as_deref().unwrap_or_default();
+        let rows = match self.engine {
+            Engine::Postgres => ask(source, postgres::FINGERPRINT, &[&self.quoted]).await?,
+            Engine::MySql => ask(source, mysql::FINGERPRINT, &[schema, &self.name]).await?,
+            Engine::Sqlite => ask(source, sqlite::FINGERPRINT, &[&self.name]).await?,
+        };
+        Ok(rows.first().map(|row| text(row, 0)).unwrap_or_default())
+    }
+
     /// How far the order of a column's values follows the order of rows on disk, from 0 to 1, where the database knows.
     pub(crate) async fn order_of(&self, source: &mut Source, column: &str) -> Result<Option<f64>, SqlError> {
         match self.engine {

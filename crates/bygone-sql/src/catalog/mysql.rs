@@ -31,6 +31,9 @@ const FOREIGN_KEYS: &str = "SELECT CAST(k.TABLE_SCHEMA AS CHAR), CAST(k.TABLE_NA
      OR k.REFERENCED_TABLE_NAME IS NOT NULL AND k.TABLE_SCHEMA = {} AND k.TABLE_NAME = {} \
      GROUP BY k.TABLE_SCHEMA, k.TABLE_NAME, k.CONSTRAINT_NAME ORDER BY 2, 3, 5, 1";
 
+pub(super) const FINGERPRINT: &str = "SELECT CAST(GROUP_CONCAT(COLUMN_NAME, ' ', COLUMN_TYPE, ' ', IS_NULLABLE \
+     ORDER BY ORDINAL_POSITION) AS CHAR) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}";
+
 pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, TargetError> {
     read_in(source, None, name).await
 }

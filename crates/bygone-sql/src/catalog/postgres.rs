@@ -54,6 +54,11 @@ const FOREIGN_KEYS: &str = "SELECT hn.nspname::text, hc.relname::text, \
      WHERE f.contype = 'f' AND f.conparentid = 0 AND (f.confrelid = {}::oid OR f.conrelid = {}::oid) \
      ORDER BY 2, 3, 5, 1";
 
+/// The columns and the heap itself: a table that was dropped and made again is another one.
+pub(super) const FINGERPRINT: &str = "SELECT string_agg(a.attrelid || ' ' || a.attname || ' ' || a.atttypid \
+     || ' ' || a.attnotnull, ', ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a \
+     WHERE a.attrelid = to_regclass({}) AND a.attnum > 0 AND NOT a.attisdropped";
+
 pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, TargetError> {
     let schema = source.schema().map(str::to_owned);
     read_in(source, schema.as_deref(), name).await

@@ -27,6 +27,9 @@ const FOREIGN_KEYS: &str = "SELECT NULL, here, json_group_array(\"from\"), NULL,
      AND (lower(f.\"table\") = lower({}) OR lower(m.name) = lower({})) ORDER BY m.name, f.id, f.seq) \
      GROUP BY here, id ORDER BY 2, 3, 5";
 
+pub(super) const FINGERPRINT: &str =
+    "SELECT group_concat(name || ' ' || type || ' ' || \"notnull\", ', ') FROM pragma_table_xinfo({})";
+
 pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, TargetError> {
     if let Some(schema) = source.schema().filter(|schema| !schema.eq_ignore_ascii_case("main")) {
         return Err(TargetError::new(ErrorKind::Unfit, format!("an SQLite file has no schema `{schema}`"))
