@@ -36,6 +36,19 @@ impl Contender {
     }
 }
 
+/// What is swept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Expired tokens, which nothing hangs on.
+    Tokens,
+    /// Finished sessions of applications, with their access and refresh tokens.
+    Sessions,
+    /// Finished sessions of browsers, with their authentications, unless a session of an application points at them.
+    Browsers,
+    /// The same where one always does: there is nothing to remove.
+    StuckBrowsers,
+}
+
 /// How the rows lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
@@ -64,6 +77,7 @@ pub(crate) struct Case {
     /// How many of them are expired.
     pub(crate) expired: u64,
     pub(crate) layout: Layout,
+    pub(crate) work: Work,
     /// The peers, in the order in which they run.
     pub(crate) bars: Vec<Bar>,
     /// How long a page of ours may take at the 99th percentile.
@@ -78,13 +92,42 @@ impl Case {
 
     /// What is left when all that is expired is gone.
     pub(crate) fn live(&self) -> u64 {
-        self.rows - self.expired
+        if self.work == Work::StuckBrowsers { self.rows } else { self.rows - self.expired }
     }
 }
 
-/// Every case.
-pub(crate) fn all(quick: bool) -> Vec<Case> {
-    let mut cases = Vec::new();
+/// Every case; with `mas` those of an auth server's sessions instead.
+pub(crate) fn all(quick: bool, mas: bool) -> Vec<Case> {
+    let mut cases = if mas { sessions() } else { tokens() };
+    if quick {
+        for case in &mut cases {
+            case.rows /= QUICK_DIVISOR;
+            case.expired /= QUICK_DIVISOR;
+        }
+    }
+    cases
+}
+
+fn sessions() -> Vec<Case> {
+    let case = |name, work, rows, expired, bar_min| Case {
+        engine: Engine::Postgres,
+        name,
+        rows,
+        expired,
+        layout: Layout::Ordered,
+        work,
+        bars: vec![bar(Contender::PeerLoop, bar_min)],
+        page_p99_ms_max: 50.0,
+    };
+    vec![
+        case("finished-sessions", Work::Sessions, 1_000_000, 500_000, Some(3.0)),
+        case("user-sessions", Work::Browsers, 1_000_000, 500_000, Some(3.0)),
+        case("stuck-user-sessions", Work::StuckBrowsers, 100_000, 100_000, None),
+    ]
+}
+
+fn tokens() -> Vec<Case> {
+    let (mut cases, work) = (Vec::new(), Work::Tokens);
     for (name, layout, expired, [one, peer]) in [
         ("append", Layout::Ordered, 1_000_000, [Some(0.9), Some(8.0)]),
         ("scattered", Layout::Mixed, 1_000_000, [Some(0.9), Some(8.0)]),
@@ -93,12 +136,12 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     ] {
         let bars = vec![bar(Contender::OneDelete, one), bar(Contender::PeerLoop, peer)];
         let engine = Engine::Postgres;
-        cases.push(Case { engine, name, rows: 2_000_000, expired, layout, bars, page_p99_ms_max: 50.0 });
+        cases.push(Case { engine, name, rows: 2_000_000, expired, layout, work, bars, page_p99_ms_max: 50.0 });
     }
     for (name, layout, one) in [("time-ordered", Layout::Ordered, 0.5), ("random", Layout::Mixed, 0.2)] {
         let bars = vec![bar(Contender::OneDelete, Some(one))];
         let engine = Engine::Sqlite;
-        cases.push(Case { engine, name, rows: 1_000_000, expired: 500_000, layout, bars, page_p99_ms_max: 50.0 });
+        cases.push(Case { engine, name, rows: 1_000_000, expired: 500_000, layout, work, bars, page_p99_ms_max: 50.0 });
     }
     for (name, layout, one) in [("time-ordered", Layout::Ordered, 0.6), ("random", Layout::Mixed, 0.45)] {
         let bars = vec![
@@ -107,13 +150,7 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
             bar(Contender::PtArchiverBulk, Some(1.3)),
         ];
         let engine = Engine::Mariadb;
-        cases.push(Case { engine, name, rows: 400_000, expired: 200_000, layout, bars, page_p99_ms_max: 100.0 });
-    }
-    if quick {
-        for case in &mut cases {
-            case.rows /= QUICK_DIVISOR;
-            case.expired /= QUICK_DIVISOR;
-        }
+        cases.push(Case { engine, name, rows: 400_000, expired: 200_000, layout, work, bars, page_p99_ms_max: 100.0 });
     }
     cases
 }

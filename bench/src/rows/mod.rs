@@ -31,6 +31,9 @@ pub(crate) struct Options {
     /// Only cases of this name: `append`, or `postgres/append`.
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
+    /// An auth server's sessions with what hangs on them, instead of tokens.
+    #[arg(long)]
+    mas: bool,
     /// Runs of each contender, whose median counts [default: 3; with --quick: 1]
     #[arg(long, value_name = "N")]
     runs: Option<usize>,
@@ -112,7 +115,7 @@ fn needs(cases: &[Case], engine: Engine) -> bool {
 }
 
 fn chosen(options: &Options, quick: bool) -> Result<Vec<Case>, Failure> {
-    let all = case::all(quick);
+    let all = case::all(quick, options.mas);
     let wanted = |case: &&Case| {
         options.engine.is_none_or(|engine| engine == case.engine)
             && options.case.as_ref().is_none_or(|name| *name == case.name || *name == case.title())

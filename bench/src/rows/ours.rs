@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bygone_core::{Boundary, Brake, Budget, Clock, Consent, Event, Job, Observer, Outcome, Sweep, SystemClock, Target};
-use bygone_sql::{Deadline, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl};
+use bygone_sql::{ColumnRef, Deadline, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl};
 use jiff::SignedDuration;
 
+use super::case::Work;
 use super::series::Run;
 use crate::failure::Failure;
 
@@ -16,13 +17,29 @@ const BRAKE_FRACTION: f64 = 0.9;
 /// How far the two clocks may be apart; they are the same one here.
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
 
-/// The policy of every case.
-fn policy() -> RowPolicy {
-    RowPolicy::new("expired-tokens", "tokens", Deadline::column("expires_at"))
+/// The policy of a case.
+fn policy(work: Work) -> RowPolicy {
+    let finished = |table: &str| RowPolicy::new("finished", table, Deadline::column("finished_at"));
+    let with = |tables: &[(&str, &str)]| tables.iter().map(|(t, c)| vec![ColumnRef::new(*t, *c)]).collect();
+    match work {
+        Work::Tokens => RowPolicy::new("expired-tokens", "tokens", Deadline::column("expires_at")),
+        Work::Sessions => RowPolicy {
+            with: with(&[("refresh_tokens", "session_id"), ("access_tokens", "session_id")]),
+            ..finished("sessions")
+        },
+        Work::Browsers | Work::StuckBrowsers => RowPolicy {
+            unless_referenced_by: vec![
+                ColumnRef::new("sessions", "browser_id"),
+                ColumnRef::new("compat_sessions", "browser_id"),
+            ],
+            with: with(&[("authentications", "browser_id")]),
+            ..finished("browsers")
+        },
+    }
 }
 
 /// Opens the source, takes the boundary from both clocks and binds the policy.
-async fn bind(url: &str, clock: &dyn Clock) -> Result<(RowTarget, Boundary), Failure> {
+async fn bind(url: &str, work: Work, clock: &dyn Clock) -> Result<(RowTarget, Boundary), Failure> {
     let mut source = Source::open(SourceOptions {
         name: "bench".to_owned(),
         url: SourceUrl::parse(url)?,
@@ -36,13 +53,13 @@ async fn bind(url: &str, clock: &dyn Clock) -> Result<(RowTarget, Boundary), Fai
     let reading = source.read_clock(clock).await?;
     let boundary = Boundary::earliest(clock.now(), [reading.checked(SKEW_MAX)?]);
     let shared: SharedSource = source.shared();
-    let target = RowTarget::bind(&shared, &policy()).await?;
+    let target = RowTarget::bind(&shared, &policy(work)).await?;
     Ok((target, boundary))
 }
 
 /// How it would go about the data, in one line.
-pub(crate) async fn plan(url: &str) -> Result<String, Failure> {
-    let (mut target, boundary) = bind(url, &SystemClock::new()).await?;
+pub(crate) async fn plan(url: &str, work: Work) -> Result<String, Failure> {
+    let (mut target, boundary) = bind(url, work, &SystemClock::new()).await?;
     let survey = target.survey(boundary).await?;
     let plan = target.plan(boundary, survey.bygone).ok_or("the target has no plan")?;
     let index = plan.index.as_deref().unwrap_or("no index");
@@ -50,9 +67,9 @@ pub(crate) async fn plan(url: &str) -> Result<String, Failure> {
 }
 
 /// Sweeps.
-pub(crate) async fn sweep(url: &str) -> Result<Run, Failure> {
+pub(crate) async fn sweep(url: &str, work: Work) -> Result<Run, Failure> {
     let clock = Arc::new(SystemClock::new());
-    let (target, boundary) = bind(url, &*clock).await?;
+    let (target, boundary) = bind(url, work, &*clock).await?;
     let watch = Arc::new(Watch { clock: Arc::clone(&clock), seen: Mutex::default() });
     let bound = clock.elapsed();
     let brake = Brake { fraction: BRAKE_FRACTION, ..Brake::default() };

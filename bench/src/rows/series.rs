@@ -37,7 +37,7 @@ impl Run {
 pub(crate) struct Left {
     /// Rows in the table.
     pub(crate) rows: u64,
-    /// Those of them that are expired.
+    /// Those of them that should be gone.
     pub(crate) due: u64,
 }
 
@@ -48,9 +48,9 @@ pub(crate) trait Bed {
     /// Makes a copy, warm and at rest, and says where it is.
     async fn copy(&mut self) -> Result<String, Failure>;
     /// Runs a peer on a copy.
-    async fn peer(&mut self, peer: Contender, copy: &str) -> Result<Run, Failure>;
+    async fn peer(&mut self, peer: Contender, case: &Case, copy: &str) -> Result<Run, Failure>;
     /// Counts what is left in a copy.
-    async fn left(&mut self, copy: &str) -> Result<Left, Failure>;
+    async fn left(&mut self, case: &Case, copy: &str) -> Result<Left, Failure>;
     /// Throws a copy away.
     async fn discard(&mut self, copy: &str) -> Result<(), Failure>;
     /// Whether this peer can take part here.
@@ -67,7 +67,7 @@ pub(crate) trait Bed {
 pub(crate) async fn measure(bed: &mut impl Bed, case: &Case, runs: usize) -> Result<CaseResult, Failure> {
     let mut contenders: Vec<Contender> = case.bars.iter().map(|bar| bar.peer).filter(|peer| bed.has(*peer)).collect();
     contenders.push(Contender::Bygone);
-    let plan = ours::plan(&bed.template()).await?;
+    let plan = ours::plan(&bed.template(), case.work).await?;
     output::talk(&format!("{}: {plan}", case.title()));
     let mut measured: Vec<Measured> = contenders.iter().map(|contender| Measured::new(*contender)).collect();
     for round in 0..runs {
@@ -86,10 +86,10 @@ pub(crate) async fn measure(bed: &mut impl Bed, case: &Case, runs: usize) -> Res
 async fn one_run(bed: &mut impl Bed, case: &Case, contender: Contender) -> Result<Run, Failure> {
     let copy = bed.copy().await?;
     let run = match contender {
-        Contender::Bygone => ours::sweep(&copy).await?,
-        peer => bed.peer(peer, &copy).await?,
+        Contender::Bygone => ours::sweep(&copy, case.work).await?,
+        peer => bed.peer(peer, case, &copy).await?,
     };
-    let left = bed.left(&copy).await?;
+    let left = bed.left(case, &copy).await?;
     let expected = Left { rows: case.live(), due: 0 };
     if left != expected {
         let (title, name) = (case.title(), contender.name());

@@ -67,6 +67,9 @@ impl PageSweep<'_> {
         if matches!(upper, Upper::At(_)) {
             return self.list(source, &upper, next).await;
         }
+        if !self.binding.family.is_empty() {
+            return Ok((self.families(source, &upper).await?, next));
+        }
         let statement = self.binding.remove_range(&self.choice.axis, &self.place.position, &upper, self.cutoff);
         let done = source.execute(&statement).await?;
         Ok((self.done(done), next))
@@ -84,21 +87,37 @@ impl PageSweep<'_> {
         upper: &Upper,
         next: Option<Position>,
     ) -> Result<(Tally, Option<Position>), SqlError> {
-        let begin = match source.engine() {
-            Engine::Postgres => "BEGIN",
-            Engine::MySql => "START TRANSACTION",
-            Engine::Sqlite => "BEGIN IMMEDIATE",
-        };
-        source.run(begin).await?;
-        let answer = match self.list_inside(source, upper, next).await {
-            Ok(answer) => source.run("COMMIT").await.map(|()| answer),
+        begin(source).await?;
+        let answer = self.list_inside(source, upper, next).await;
+        end(source, answer).await
+    }
+
+    /// Every family of a range at once.
+    async fn families(&self, source: &mut Source, upper: &Upper) -> Result<Tally, SqlError> {
+        if self.binding.family.guards.is_empty() {
+            return self.families_inside(source, upper, 0).await;
+        }
+        begin(source).await?;
+        let lock = self.binding.lock_range(&self.choice.axis, &self.place.position, upper, self.cutoff);
+        let answer = match source.query(&lock).await {
+            Ok(rows) => self.families_inside(source, upper, first_count(&rows).unwrap_or(0)).await,
             Err(error) => Err(error),
         };
-        if answer.as_ref().is_err_and(|error| error.kind() != ErrorKind::Lost) {
-            // The page failed as a whole and is reported as failed; a failing rollback adds nothing to that.
-            let _ = source.run("ROLLBACK").await;
+        end(source, answer).await
+    }
+
+    async fn families_inside(&self, source: &mut Source, upper: &Upper, locked: u64) -> Result<Tally, SqlError> {
+        let (axis, position) = (&self.choice.axis, &self.place.position);
+        let rows = source.query(&self.binding.remove_families(axis, position, upper, self.cutoff)).await?;
+        let mut counts = rows.first().into_iter().flatten().map(|value| value.count().unwrap_or(0));
+        let removed = counts.next().unwrap_or(0);
+        let mut tally = Tally::removed(removed);
+        for (child, count) in self.binding.family.children.iter().zip(counts) {
+            *tally.children.entry(child.name.clone()).or_default() += count;
         }
-        answer
+        tally.kept_back.referenced = locked.saturating_sub(removed);
+        tally.examined += tally.kept_back.referenced;
+        Ok(tally)
     }
 
     async fn list_inside(
@@ -189,4 +208,26 @@ impl PageSweep<'_> {
         let keys = rows.into_iter().map(|row| row.into_iter().skip(1 + axis.ties.len()).collect()).collect();
         Ok((keys, next))
     }
+}
+
+async fn begin(source: &mut Source) -> Result<(), SqlError> {
+    let text = match source.engine() {
+        Engine::Postgres => "BEGIN",
+        Engine::MySql => "START TRANSACTION",
+        Engine::Sqlite => "BEGIN IMMEDIATE",
+    };
+    source.run(text).await
+}
+
+/// Commits what went well and takes back what did not.
+async fn end<T>(source: &mut Source, answer: Result<T, SqlError>) -> Result<T, SqlError> {
+    let answer = match answer {
+        Ok(answer) => source.run("COMMIT").await.map(|()| answer),
+        Err(error) => Err(error),
+    };
+    if answer.as_ref().is_err_and(|error| error.kind() != ErrorKind::Lost) {
+        // The page failed as a whole and is reported as failed; a failing rollback adds nothing to that.
+        let _ = source.run("ROLLBACK").await;
+    }
+    answer
 }

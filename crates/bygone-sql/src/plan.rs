@@ -76,6 +76,13 @@ fn statements(binding: &Binding, choice: &Choice, cutoff: Timestamp) -> Vec<Quer
     if choice.walk != Walk::Heap {
         statements.push(binding.bound(axis, &from, 1, (choice.walk == Walk::Slices).then_some(&end)));
     }
+    if !binding.goes_by_lists() && !binding.family.is_empty() {
+        if !binding.family.guards.is_empty() {
+            statements.push(binding.lock_range(axis, &position, &upper, cutoff));
+        }
+        statements.push(binding.remove_families(axis, &position, &upper, cutoff));
+        return statements;
+    }
     if !binding.goes_by_lists() {
         statements.push(binding.remove_range(axis, &position, &upper, cutoff));
         return statements;

@@ -223,6 +223,36 @@ impl Binding {
         self.due(upper_end(query, axis, upper).sql(" AND "), cutoff)
     }
 
+    /// Locks every bygone row of a range and counts them: what points at a locked row now cannot come any more, so that
+    /// the guards can be asked.
+    pub(crate) fn lock_range(&self, axis: &Axis, from: &Position, upper: &Upper, cutoff: Timestamp) -> Query {
+        let text = format!("SELECT count(*) FROM (SELECT 1 FROM {} WHERE ", self.table.quoted);
+        let query = upper_end(lower(self.query(text), axis, from), axis, upper).sql(" AND ");
+        self.due(query, cutoff).sql(" FOR UPDATE) AS locked_rows")
+    }
+
+    /// Removes every bygone row of a range and its children with it, and counts both. PostgreSQL alone asks foreign keys
+    /// at the end of the whole statement, so that children go if and only if their row does.
+    pub(crate) fn remove_families(&self, axis: &Axis, from: &Position, upper: &Upper, cutoff: Timestamp) -> Query {
+        let mut columns: Vec<String> = Vec::new();
+        for column in self.family.children.iter().filter_map(|child| child.hops.last()).flat_map(|hop| &hop.to) {
+            if !columns.contains(column) {
+                columns.push(column.clone());
+            }
+        }
+        let returned = if columns.is_empty() { "1".to_owned() } else { columns.join(", ") };
+        let query = lower(self.query(format!("WITH gone AS (DELETE FROM {} WHERE ", self.table.quoted)), axis, from);
+        let mut query = self.bygone(upper_end(query, axis, upper).sql(" AND "), cutoff);
+        query = query.sql(format!(" RETURNING {returned})"));
+        let mut counts = vec!["(SELECT count(*) FROM gone)".to_owned()];
+        for (at, child) in self.family.children.iter().enumerate() {
+            let (delete, _, close) = child.delete(Engine::Postgres, "gone", "gone");
+            query = query.sql(format!(", child_{at} AS ({delete}true{close} RETURNING 1)"));
+            counts.push(format!("(SELECT count(*) FROM child_{at})"));
+        }
+        query.sql(format!(" SELECT {}", counts.join(", ")))
+    }
+
     /// The first bygone rows of a range, in order: position along the axis, then key.
     pub(crate) fn candidates(
         &self,
@@ -321,7 +351,11 @@ impl Binding {
     /// Whether pages name their rows one by one: there are children or guards to see to, or MySQL would have to look at
     /// the table that it is removing from.
     pub(crate) fn goes_by_lists(&self) -> bool {
-        !self.family.is_empty() || (self.engine() == Engine::MySql && self.newest.is_some())
+        match self.engine() {
+            Engine::Postgres => !self.family.is_empty() && !self.changes.is_empty(),
+            Engine::MySql => !self.family.is_empty() || self.newest.is_some(),
+            Engine::Sqlite => !self.family.is_empty(),
+        }
     }
 
     /// Whether `where` may look at other rows of the table: it has a query of its own that may name it.

@@ -77,7 +77,7 @@ impl Bed for MariaDbBed {
         Ok(format!("{server}/{COPY}"))
     }
 
-    async fn peer(&mut self, peer: Contender, copy: &str) -> Result<Run, Failure> {
+    async fn peer(&mut self, peer: Contender, _case: &Case, copy: &str) -> Result<Run, Failure> {
         match (peer, &self.pt_archiver) {
             (Contender::OneDelete, _) => peers::one_delete(copy).await,
             (Contender::PtArchiver, Some(program)) => peers::pt_archiver(program, copy, false).await,
@@ -86,7 +86,7 @@ impl Bed for MariaDbBed {
         }
     }
 
-    async fn left(&mut self, copy: &str) -> Result<Left, Failure> {
+    async fn left(&mut self, _case: &Case, copy: &str) -> Result<Left, Failure> {
         let mut connection = MySqlConnection::connect(copy).await?;
         let (rows, due): (i64, i64) = sqlx::query_as(
             "SELECT count(*), CAST(coalesce(sum(expires_at < utc_timestamp()), 0) AS SIGNED) FROM tokens",

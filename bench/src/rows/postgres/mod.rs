@@ -2,12 +2,13 @@
 
 mod dataset;
 mod peers;
+mod sessions;
 
 use bygone_testkit::{Database, Options, Postgres, PostgresEngine};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::Done;
-use super::case::{Case, Contender};
+use super::case::{Case, Contender, Work};
 use super::series::{self, Bed, Left, Run};
 use crate::failure::Failure;
 use crate::output;
@@ -32,8 +33,11 @@ pub(crate) async fn run(cases: &[Case], runs: usize) -> Result<Done, Failure> {
     for case in cases {
         output::talk(&format!("{}: building {} rows, {} expired", case.title(), case.rows, case.expired));
         let template = server.fresh_database().await;
-        dataset::build(&template, case).await?;
-        let mut bed = PostgresBed { admin: admin.connect().await, template };
+        match case.work {
+            Work::Tokens => dataset::build(&template, case).await?,
+            _ => sessions::build(&template, case).await?,
+        }
+        let mut bed = PostgresBed { admin: admin.connect().await, template, work: case.work };
         results.push(series::measure(&mut bed, case, runs).await?);
         bed.drop_template().await?;
     }
@@ -43,6 +47,7 @@ pub(crate) async fn run(cases: &[Case], runs: usize) -> Result<Done, Failure> {
 struct PostgresBed {
     admin: PgConnection,
     template: Database<PostgresEngine>,
+    work: Work,
 }
 
 impl PostgresBed {
@@ -75,22 +80,29 @@ impl Bed for PostgresBed {
         let (server, _) = template.rsplit_once('/').ok_or("a url without a database")?;
         let url = format!("{server}/{COPY}");
         let mut connection = PgConnection::connect(&url).await?;
-        dataset::warm(&mut connection).await?;
+        match self.work {
+            Work::Tokens => dataset::warm(&mut connection).await?,
+            _ => sessions::warm(&mut connection).await?,
+        }
         connection.close().await?;
         self.admin("CHECKPOINT".to_owned()).await?;
         Ok(url)
     }
 
-    async fn peer(&mut self, peer: Contender, copy: &str) -> Result<Run, Failure> {
+    async fn peer(&mut self, peer: Contender, case: &Case, copy: &str) -> Result<Run, Failure> {
         match peer {
             Contender::OneDelete => peers::one_delete(copy).await,
-            Contender::PeerLoop => peers::batch_loop(copy).await,
+            Contender::PeerLoop if case.work == Work::Tokens => peers::batch_loop(copy).await,
+            Contender::PeerLoop => sessions::batch_loop(copy, case.work).await,
             other => Err(format!("{} does not run on PostgreSQL", other.name()).into()),
         }
     }
 
-    async fn left(&mut self, copy: &str) -> Result<Left, Failure> {
+    async fn left(&mut self, case: &Case, copy: &str) -> Result<Left, Failure> {
         let mut connection = PgConnection::connect(copy).await?;
+        if case.work != Work::Tokens {
+            return sessions::left(&mut connection, case.work).await;
+        }
         let (rows, due): (i64, i64) =
             sqlx::query_as("SELECT count(*), count(*) FILTER (WHERE expires_at < now()) FROM tokens")
                 .fetch_one(&mut connection)

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::rows::series::{Run, Stopwatch, now_text};
 
 /// Rows in a batch of the loop, as its authors set it.
-const BATCH_ROWS: i64 = 1_000;
+pub(super) const BATCH_ROWS: i64 = 1_000;
 
 /// The limit: the database by itself, in one transaction.
 pub(super) async fn one_delete(url: &str) -> Result<Run, Failure> {

@@ -11,7 +11,7 @@ use bygone_testkit::Sqlite;
 use rusqlite::Connection;
 
 use super::Done;
-use super::case::{Case, Contender};
+use super::case::{Case, Contender, Work};
 use super::ours;
 use super::series::{self, Bed, Left, Run, Stopwatch, now_text};
 use crate::failure::Failure;
@@ -48,14 +48,14 @@ impl Bed for SqliteBed {
         Ok(format!("sqlite:{}", self.copy.display()))
     }
 
-    async fn peer(&mut self, peer: Contender, _copy: &str) -> Result<Run, Failure> {
+    async fn peer(&mut self, peer: Contender, _case: &Case, _copy: &str) -> Result<Run, Failure> {
         match peer {
             Contender::OneDelete => one_delete(&self.copy),
             other => Err(format!("{} does not run on SQLite", other.name()).into()),
         }
     }
 
-    async fn left(&mut self, _copy: &str) -> Result<Left, Failure> {
+    async fn left(&mut self, _case: &Case, _copy: &str) -> Result<Left, Failure> {
         let text = "SELECT count(*), count(*) FILTER (WHERE expires_at < ?) FROM tokens";
         let count = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
         let (rows, due) = Connection::open(&self.copy)?.query_row(text, [now_text()], count)?;
@@ -78,7 +78,7 @@ impl Bed for SqliteBed {
     async fn remarks(&mut self, _case: &Case) -> Result<Vec<String>, Failure> {
         let url = self.copy().await?;
         let probe = probe::Probe::start(&self.copy)?;
-        ours::sweep(&url).await?;
+        ours::sweep(&url, Work::Tokens).await?;
         let waits = probe.stop().await?;
         self.discard(&url).await?;
         Ok(vec![waits])

@@ -74,7 +74,9 @@ async fn a_row_that_a_trigger_keeps_keeps_its_children(engine: Engine) {
         })
         .await;
     let report = world.sweep(&with_chain()).await;
-    assert_eq!((report.tally.removed, report.tally.kept_back.conflict), (2, 1), "{report:?}");
+    // PostgreSQL says nothing of a row that stays so, and neither does a page that removes a range.
+    let conflicts = u64::from(engine != Engine::Postgres);
+    assert_eq!((report.tally.removed, report.tally.kept_back.conflict), (2, conflicts), "{report:?}");
     assert_eq!(ids(&mut client, "tokens").await, [20, 21, 40, 41, 50, 51, 60, 61]);
     assert_eq!(client.number("SELECT count(*) FROM uses WHERE token IN (20, 21)").await, 4);
 }
