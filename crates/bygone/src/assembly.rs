@@ -56,6 +56,10 @@ pub(crate) enum Access {
 /// The policies of those names, or all of them.
 pub(crate) fn select<'a>(config: &'a Config, names: &[String]) -> Result<Vec<&'a Policy>, Problem> {
     for name in names {
+        if config.disabled.contains(name) {
+            let help = "remove its `enabled = false`, or change `on` and `off` of its `[[use]]`";
+            return Err(Problem::usage(format!("the policy `{name}` is switched off"), help));
+        }
         if !config.policies.iter().any(|policy| &policy.name == name) {
             let known: Vec<&str> = config.policies.iter().map(|policy| policy.name.as_str()).collect();
             let nearest = known.iter().min_by_key(|known| strsim::damerau_levenshtein(known, name));

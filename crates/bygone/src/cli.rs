@@ -52,6 +52,8 @@ pub(crate) enum Verb {
     Plan(Plan),
     /// Sweep now, once.
     Sweep(Sweep),
+    /// List the packs: ready policies for known schemas.
+    Packs(Packs),
     /// Print the JSON Schema of the configuration file.
     Schema,
     /// Print a completion script for a shell.
@@ -75,6 +77,24 @@ pub(crate) struct Demo {
     /// Work in this directory, which must not exist yet, and leave it there.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+}
+
+/// Flags of `packs`.
+#[derive(Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Packs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<PacksVerb>,
+}
+
+/// What to do with packs, if not to list them.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PacksVerb {
+    /// Print the policies of a pack.
+    Show {
+        /// The pack.
+        name: String,
+    },
 }
 
 /// Flags of `plan`.

@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod exit;
 mod output;
+mod packs;
 mod plan;
 mod problem;
 mod signals;
@@ -52,6 +53,7 @@ fn start_log() {
 
 fn run(cli: Cli) -> Result<Exit, Problem> {
     match cli.verb {
+        Verb::Packs(flags) => packs::verb::run(cli.global.format, &flags)?,
         Verb::Schema => output::data(format!("{:#}", config::json_schema())),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
@@ -69,7 +71,8 @@ fn manual() -> Result<String, Problem> {
     let mut program = Cli::command();
     program.build();
     let mut pages = Vec::new();
-    for command in std::iter::once(&program).chain(program.get_subcommands()) {
+    let verbs = program.get_subcommands().flat_map(|verb| std::iter::once(verb).chain(verb.get_subcommands()));
+    for command in std::iter::once(&program).chain(verbs) {
         clap_mangen::Man::new(command.clone())
             .source(concat!("bygone ", env!("CARGO_PKG_VERSION")))
             .render(&mut pages)
@@ -101,7 +104,7 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
         Verb::Check => signals::unless_cancelled(&cancel, Box::pin(check::run(global, &config, &clock))).await,
         Verb::Plan(flags) => signals::unless_cancelled(&cancel, plan::run(global, &flags, &config, &clock)).await,
         Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
-        Verb::Demo(_) | Verb::Schema | Verb::Completions { .. } | Verb::Man => Ok(Exit::Done),
+        Verb::Demo(_) | Verb::Packs(_) | Verb::Schema | Verb::Completions { .. } | Verb::Man => Ok(Exit::Done),
     }
 }
 

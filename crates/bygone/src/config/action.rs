@@ -6,10 +6,11 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::error::{Code, Findings, Problem};
-use super::fields::{Located, Read, Reader, ShownAs, Text, wrong_type};
+use super::fields::{Read, Reader, wrong_type};
 use super::model::{Action, Assignment, NewValue};
 use super::names;
 use super::resolve::plain_name;
+use super::values::{Located, ShownAs, Text};
 
 /// The text that stands for the time of the sweep.
 const NOW: &str = "now";

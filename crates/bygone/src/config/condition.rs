@@ -8,7 +8,7 @@
 //! SQL parser: what it lets through the database still judges.
 
 use super::error::{Code, Findings, Problem};
-use super::fields::Text;
+use super::values::Text;
 
 /// The condition, which is reported where it does not stay in its place.
 pub(super) fn checked(text: Text, findings: &mut Findings) -> String {

@@ -8,11 +8,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Code, Findings, Problem};
-use super::fields::{
-    Fields, Located, Read, ReadTable, Reader, ShownAs, Text, read_elements, read_table, unknown_key, wrong_type,
-};
+use super::fields::{Fields, Read, ReadTable, Reader, read_elements, read_table, unknown_key, wrong_type};
 use super::model::{Deadline, DeadlineColumn, Format, Nulls};
 use super::resolve::plain_name;
+use super::values::{Located, ShownAs, Text};
 
 /// A form's name and what it makes of a column.
 type Form = (&'static str, fn(Text) -> RawForm);

@@ -10,7 +10,8 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::error::{Code, Problem};
-use super::fields::{Located, Read, Reader, Text, wrong_type};
+use super::fields::{Read, Reader, wrong_type};
+use super::values::{Located, Text};
 
 /// The longest length: 1000 years. With it, every boundary that a clock can
 /// give leaves `boundary - keep` an instant that every database can hold.

@@ -29,6 +29,7 @@ pub(super) enum Code {
     DuplicateName,
     EmptyPolicy,
     MissingKey,
+    MissingPack,
     MissingPolicy,
     MissingSource,
     NoPolicies,
@@ -55,6 +56,7 @@ impl Code {
             Self::DuplicateName => "config::duplicate_name",
             Self::EmptyPolicy => "config::empty_policy",
             Self::MissingKey => "config::missing_key",
+            Self::MissingPack => "config::missing_pack",
             Self::MissingPolicy => "config::missing_policy",
             Self::MissingSource => "config::missing_source",
             Self::NoPolicies => "config::no_policies",
@@ -110,12 +112,14 @@ impl Problem {
 #[derive(Debug)]
 pub(super) struct Findings {
     text: Arc<NamedSource<String>>,
+    /// Where packs are named: all that is in them stands there.
+    packs: Vec<SourceSpan>,
     found: Vec<Finding>,
 }
 
 impl Findings {
     pub(super) fn new(text: Arc<NamedSource<String>>) -> Self {
-        Self { text, found: Vec::new() }
+        Self { text, packs: Vec::new(), found: Vec::new() }
     }
 
     /// The file's text as shown in diagnostics.
@@ -127,17 +131,33 @@ impl Findings {
         self.found.is_empty()
     }
 
+    /// Notes that a pack is named here.
+    pub(super) fn mark_pack(&mut self, span: SourceSpan) {
+        self.packs.push(span);
+    }
+
+    /// Whether what stands here is a pack's.
+    pub(super) fn is_of_pack(&self, span: SourceSpan) -> bool {
+        self.packs.contains(&span)
+    }
+
+    /// The label, which says so where the file only names what it speaks of.
+    fn label(&self, label: &str, span: SourceSpan) -> String {
+        if self.is_of_pack(span) { format!("{label}, by this pack") } else { label.to_owned() }
+    }
+
     /// Adds a problem at one place.
     pub(super) fn add(&mut self, span: impl Into<SourceSpan>, problem: Problem) {
-        let label = LabeledSpan::new_with_span(Some(problem.label.clone()), span);
+        let span = span.into();
+        let label = LabeledSpan::new_with_span(Some(self.label(&problem.label, span)), span);
         self.push(vec![label], problem);
     }
 
     /// Adds a problem that lies between two places.
     pub(super) fn add_pair(&mut self, first: (SourceSpan, &str), span: SourceSpan, problem: Problem) {
         let labels = vec![
-            LabeledSpan::new_with_span(Some(first.1.to_owned()), first.0),
-            LabeledSpan::new_primary_with_span(Some(problem.label.clone()), span),
+            LabeledSpan::new_with_span(Some(self.label(first.1, first.0)), first.0),
+            LabeledSpan::new_primary_with_span(Some(self.label(&problem.label, span)), span),
         ];
         self.push(labels, problem);
     }

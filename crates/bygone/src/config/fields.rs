@@ -8,12 +8,9 @@
 //! A reading function returns `None` when it has reported why; whoever called
 //! it goes on with the next key.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-use miette::SourceSpan;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -21,18 +18,49 @@ use super::error::{Code, Findings, Problem};
 use super::interpolate::{self, Env};
 use super::raw::RawFile;
 use super::suggest::nearest;
+use crate::packs::Pack;
 
 /// What all reading functions need, and where they report.
 pub(super) struct Reader<'a> {
     text: &'a str,
     base_dir: &'a Path,
     env: &'a dyn Env,
+    packs: &'static [Pack],
+    /// The place that everything of a pack stands at, while one is read.
+    pack_place: Option<Range<usize>>,
     findings: Findings,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str, base_dir: &'a Path, env: &'a dyn Env, findings: Findings) -> Self {
-        Self { text, base_dir, env, findings }
+    pub(super) fn new(
+        text: &'a str,
+        base_dir: &'a Path,
+        env: &'a dyn Env,
+        packs: &'static [Pack],
+        findings: Findings,
+    ) -> Self {
+        Self { text, base_dir, env, packs, pack_place: None, findings }
+    }
+
+    /// The packs that there are.
+    pub(super) fn packs(&self) -> &'static [Pack] {
+        self.packs
+    }
+
+    /// From here on, what stands at `place` is text of a pack.
+    pub(super) fn enter_pack(&mut self, place: Range<usize>) {
+        self.findings.mark_pack(place.clone().into());
+        self.pack_place = Some(place);
+    }
+
+    /// From here on, all text is the file's again.
+    pub(super) fn leave_pack(&mut self) {
+        self.pack_place = None;
+    }
+
+    /// Whether what stands at `span` is text of a pack.
+    pub(super) fn is_of_pack(&self, span: &Range<usize>) -> bool {
+        self.pack_place.as_ref() == Some(span)
     }
 
     pub(super) fn report(&mut self, span: Range<usize>, problem: Problem) {
@@ -41,6 +69,20 @@ impl<'a> Reader<'a> {
 
     pub(super) fn into_findings(self) -> Findings {
         self.findings
+    }
+
+    /// The text with its placeholders filled in, or reports of those that
+    /// cannot be.
+    pub(super) fn fill_in(&mut self, written: &str, span: &Range<usize>) -> Option<String> {
+        let failures = match interpolate::expand(written, self.base_dir, self.env) {
+            Ok(filled) => return Some(filled),
+            Err(failures) => failures,
+        };
+        for failure in failures {
+            let span = self.narrow(span.clone(), &failure.placeholder);
+            self.report(span, failure.problem);
+        }
+        None
     }
 
     /// The place of `part` within `span`, or all of `span` where the part is
@@ -112,6 +154,8 @@ pub(super) struct Fields<'r, 'a, 'i> {
     span: Range<usize>,
     table: &'r DeTable<'i>,
     asked: Vec<&'static str>,
+    /// The keys that are said elsewhere.
+    settled: &'static [&'static str],
     missing: Vec<Missing>,
 }
 
@@ -125,7 +169,14 @@ struct Missing {
 
 impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
     pub(super) fn new(reader: &'r mut Reader<'a>, what: &str, span: Range<usize>, table: &'r DeTable<'i>) -> Self {
-        Self { reader, what: what.to_owned(), span, table, asked: Vec::new(), missing: Vec::new() }
+        Self { reader, what: what.to_owned(), span, table, asked: Vec::new(), settled: &[], missing: Vec::new() }
+    }
+
+    /// The same, where these keys are said elsewhere: they are not missing
+    /// here, and not offered.
+    pub(super) fn without(mut self, keys: &'static [&'static str]) -> Self {
+        self.settled = keys;
+        self
     }
 
     /// Calls the table by a better name from here on.
@@ -133,10 +184,20 @@ impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
         self.what = what;
     }
 
+    /// The value of a key that may be absent, as it is.
+    pub(super) fn value(&mut self, key: &'static str) -> Option<&'r Spanned<DeValue<'i>>> {
+        self.asked.push(key);
+        self.table.get(key)
+    }
+
+    /// For what is read in other ways.
+    pub(super) fn reader(&mut self) -> &mut Reader<'a> {
+        self.reader
+    }
+
     /// Reads a key that may be absent.
     pub(super) fn optional<T: Read>(&mut self, key: &'static str) -> Option<T> {
-        self.asked.push(key);
-        let value = self.table.get(key)?;
+        let value = self.value(key)?;
         T::read(self.reader, key, value)
     }
 
@@ -184,18 +245,19 @@ impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
 
     /// Reports what is missing and what nobody asked for.
     pub(super) fn finish(self) {
+        let known: Vec<&str> = self.asked.into_iter().filter(|key| !self.settled.contains(key)).collect();
         let mut misspelt = Vec::new();
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
-            if !self.asked.contains(&name) {
-                misspelt.extend(nearest(name, self.asked.iter().copied()));
-                let problem = unknown_key(name, &self.what, &self.asked);
+            if !known.contains(&name) {
+                misspelt.extend(nearest(name, known.iter().copied()));
+                let problem = unknown_key(name, &self.what, &known);
                 self.reader.report(key.span(), problem);
             }
         }
         for Missing { keys, span, problem } in self.missing {
             // One slip is one finding: what was misspelt is not missing too.
-            if !keys.iter().any(|key| misspelt.contains(key)) {
+            if !keys.iter().any(|key| misspelt.contains(key) || self.settled.contains(key)) {
                 self.reader.report(span, problem);
             }
         }
@@ -248,160 +310,4 @@ pub(super) fn read_elements<T: Read>(
 ) -> Option<Vec<T>> {
     let read: Vec<Option<T>> = elements.iter().map(|element| T::read(reader, key, element)).collect();
     read.into_iter().collect()
-}
-
-/// A string, with its placeholders filled in.
-#[derive(Debug, Clone)]
-pub(super) struct Text {
-    /// What it means. May be a secret: not for messages.
-    pub(super) value: String,
-    /// What stands in the file. May be shown.
-    pub(super) written: String,
-    pub(super) span: SourceSpan,
-}
-
-impl Text {
-    /// A text that is not searched for placeholders.
-    pub(super) fn verbatim(text: &str, span: Range<usize>) -> Self {
-        Self { value: text.to_owned(), written: text.to_owned(), span: span.into() }
-    }
-
-    /// The place of a part of the value, or all of it where placeholders,
-    /// escapes or other quotes keep the value from standing there as it is.
-    pub(super) fn place_of(&self, part: Range<usize>) -> SourceSpan {
-        if self.value != self.written || self.span.len() != self.written.len() + 2 {
-            return self.span;
-        }
-        let start = self.span.offset() + 1;
-        (start + part.start..start + part.end).into()
-    }
-
-    /// A text without placeholders.
-    #[cfg(test)]
-    pub(super) fn plain(value: &str) -> Self {
-        Self::verbatim(value, 0..0)
-    }
-}
-
-impl Read for Text {
-    fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {
-        let written = match value.get_ref() {
-            DeValue::String(written) => written.as_ref(),
-            other => {
-                let help = format!("write one string in quotes: `{key} = \"…\"`");
-                reader.report(value.span(), wrong_type(key, "a string", other, help));
-                return None;
-            }
-        };
-        match interpolate::expand(written, reader.base_dir, reader.env) {
-            Ok(filled) => Some(Self { value: filled, written: written.to_owned(), span: value.span().into() }),
-            Err(failures) => {
-                for failure in failures {
-                    let span = reader.narrow(value.span(), &failure.placeholder);
-                    reader.report(span, failure.problem);
-                }
-                None
-            }
-        }
-    }
-}
-
-/// A value and where it stands.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Located<T> {
-    pub(super) value: T,
-    pub(super) span: SourceSpan,
-}
-
-impl<T> Located<T> {
-    pub(super) fn new(value: T, span: Range<usize>) -> Self {
-        Self { value, span: span.into() }
-    }
-}
-
-impl Read for Located<u64> {
-    fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {
-        let example = format!("write a whole number without quotes: `{key} = 1000`");
-        let problem = match value.get_ref() {
-            DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()).map(u64::try_from) {
-                Ok(Ok(number)) => return Some(Self::new(number, value.span())),
-                Ok(Err(_)) => {
-                    Problem::new(Code::BadValue, format!("`{key}` is negative")).label("less than zero").help(example)
-                }
-                Err(_) => Problem::new(Code::BadValue, format!("`{key}` is too large"))
-                    .label("more than 64 bits hold")
-                    .help(example),
-            },
-            other => wrong_type(key, "a whole number", other, example),
-        };
-        reader.report(value.span(), problem);
-        None
-    }
-}
-
-impl Read for Located<f64> {
-    fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {
-        let number = match value.get_ref() {
-            DeValue::Float(number) => number.as_str().parse().ok(),
-            // `fraction = 1` is as good as `1.0`.
-            DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
-            _ => None,
-        };
-        let Some(number) = number else {
-            let help = format!("write a number without quotes: `{key} = 0.5`");
-            let problem = wrong_type(key, "a number", value.get_ref(), help);
-            reader.report(value.span(), problem);
-            return None;
-        };
-        Some(Self::new(number, value.span()))
-    }
-}
-
-/// The type that stands for another one in the JSON Schema.
-pub(super) trait ShownAs {
-    type Shown: JsonSchema;
-}
-
-impl ShownAs for u64 {
-    type Shown = Self;
-}
-
-impl ShownAs for f64 {
-    type Shown = Self;
-}
-
-impl<T: JsonSchema> ShownAs for Vec<T> {
-    type Shown = Self;
-}
-
-impl ShownAs for jiff::SignedDuration {
-    type Shown = String;
-}
-
-impl<T: ShownAs> JsonSchema for Located<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::Shown::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::Shown::json_schema(generator)
-    }
-}
-
-impl JsonSchema for Text {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        String::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
 }

@@ -7,9 +7,9 @@
 use jiff::SignedDuration;
 
 use super::error::{Code, Findings, Problem};
-use super::fields::Located;
 use super::model::{Brake, Budget};
 use super::raw::{RawBrake, RawBudget};
+use super::values::Located;
 
 const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
 const SECOND: SignedDuration = SignedDuration::from_secs(1);

@@ -11,8 +11,11 @@
 //! 1. [`text`] masks passwords, so that no diagnostic can show one;
 //! 2. [`fields`] walks the TOML tree, fills in `${…}` ([`interpolate`]) and
 //!    reports unknown keys and wrong types, all of them, not only the first;
-//! 3. [`raw`] names the keys there are; the JSON Schema is derived from it;
-//! 4. [`resolve`] checks the meaning, merges defaults and makes the [`Config`].
+//! 3. [`raw`] and [`policy`] name the keys there are; the JSON Schema is derived
+//!    from them;
+//! 4. [`overlay`] reads the policies of packs in the same way, with what the file
+//!    says in the place of theirs;
+//! 5. [`resolve`] checks the meaning, merges defaults and makes the [`Config`].
 
 mod action;
 mod condition;
@@ -26,6 +29,8 @@ mod model;
 mod names;
 mod newest;
 mod order;
+mod overlay;
+mod policy;
 mod raw;
 mod references;
 mod resolve;
@@ -35,6 +40,8 @@ mod suggest;
 mod tests;
 mod text;
 mod url;
+mod uses;
+mod values;
 mod via;
 
 use std::fs::File;
@@ -52,9 +59,12 @@ pub(crate) use model::{
     Schedule,
 };
 pub(crate) use schema::json_schema;
+pub(crate) use suggest::nearest;
 
 use error::{Code, Findings, Problem};
 use fields::{Reader, read_document};
+
+use crate::packs::{PACKS, Pack};
 
 /// The most that is read of a configuration file. A path given by mistake
 /// (a device, a dump) must not fill the memory.
@@ -80,6 +90,17 @@ pub(crate) fn load(path: &Path, env: &dyn Env) -> Result<Config, ConfigError> {
 /// `name` is the file's name in diagnostics; `base_dir`
 /// is where files named by `${file:…}` are looked up.
 pub(crate) fn parse(name: &str, text: &str, base_dir: &Path, env: &dyn Env) -> Result<Config, ConfigError> {
+    parse_with(PACKS, name, text, base_dir, env)
+}
+
+/// The same, with these packs.
+fn parse_with(
+    packs: &'static [Pack],
+    name: &str,
+    text: &str,
+    base_dir: &Path,
+    env: &dyn Env,
+) -> Result<Config, ConfigError> {
     let shown = NamedSource::new(name, text::mask(text)).with_language("TOML");
     let mut findings = Findings::new(Arc::new(shown));
     let (document, errors) = DeTable::parse_recoverable(text);
@@ -88,7 +109,7 @@ pub(crate) fn parse(name: &str, text: &str, base_dir: &Path, env: &dyn Env) -> R
         add_syntax_errors(text, errors, &mut findings);
         return Err(findings.into_error());
     }
-    let mut reader = Reader::new(text, base_dir, env, findings);
+    let mut reader = Reader::new(text, base_dir, env, packs, findings);
     let raw = read_document(&mut reader, document.get_ref());
     resolve::resolve(raw, reader.into_findings())
 }

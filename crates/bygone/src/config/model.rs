@@ -17,9 +17,11 @@ pub(crate) struct Config {
     pub(crate) source_text: Arc<NamedSource<String>>,
     /// The sources by name.
     pub(crate) sources: BTreeMap<String, Source>,
-    /// The policies in the order of the file: at least one, each with a name
-    /// of its own and a source of `sources`.
+    /// The policies in the order of the file, then those of packs: at least
+    /// one, each with a name of its own and a source of `sources`.
     pub(crate) policies: Vec<Policy>,
+    /// The names of policies that take part in nothing.
+    pub(crate) disabled: Vec<String>,
     /// How far a source's clock may differ from this machine's.
     pub(crate) skew_max: SignedDuration,
 }

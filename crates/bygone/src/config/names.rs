@@ -10,8 +10,9 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::error::{Code, Findings, Problem};
-use super::fields::{Located, Read, Reader, Text, wrong_type};
+use super::fields::{Read, Reader, wrong_type};
 use super::resolve::plain_name;
+use super::values::{Located, Text};
 
 impl Read for Located<Vec<Text>> {
     fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {

@@ -1,10 +1,10 @@
 //! `newest`, `per` and `by`: how many rows stay whatever their age.
 
 use super::error::{Code, Findings, Problem};
-use super::fields::{Located, Text};
 use super::model::Newest;
 use super::names;
 use super::resolve::plain_name;
+use super::values::{Located, Text};
 
 /// The rule that was meant. That `per` and `by` do not stand alone was seen
 /// when they were read.

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use miette::SourceSpan;
 
 use super::error::{Code, Findings, Problem};
-use super::fields::{Located, Text};
 use super::names::{distinct, filled};
-use super::raw::RawPolicy;
+use super::policy::RawPolicy;
 use super::suggest::nearest;
+use super::values::{Located, Text};
 
 /// That a policy waits for another one.
 struct Wait {
@@ -37,7 +37,9 @@ pub(super) fn names(list: Located<Vec<Text>>, findings: &mut Findings) -> Option
 }
 
 /// Reports every name in `after` that no other policy has, and every circle.
-pub(super) fn check(policies: &[RawPolicy], findings: &mut Findings) {
+///
+/// Where not all policies are known, a name may be that of one of the others.
+pub(super) fn check(policies: &[RawPolicy], all_known: bool, findings: &mut Findings) {
     let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, policy) in policies.iter().enumerate() {
         if let Some(name) = &policy.name {
@@ -45,7 +47,7 @@ pub(super) fn check(policies: &[RawPolicy], findings: &mut Findings) {
         }
     }
     // A name that was refused is reported already, and may be the one meant.
-    let all_named = policies.iter().all(|policy| policy.name.is_some());
+    let all_named = all_known && policies.iter().all(|policy| policy.name.is_some());
     let mut waits: Vec<Vec<Wait>> = Vec::new();
     for policy in policies {
         let own = policy.name.as_ref();
@@ -108,7 +110,9 @@ fn circles(policies: &[RawPolicy], waits: &[Vec<Wait>], findings: &mut Findings)
                 Some(wait) if seen[wait.on] == Seen::Not => next = Some(wait.on),
                 Some(wait) if seen[wait.on] == Seen::OnPath => {
                     let circle = path.iter().map(|(policy, _)| *policy).skip_while(|policy| *policy != wait.on);
-                    findings.add(wait.span, circular(circle.chain([wait.on]), policies));
+                    let circle: Vec<usize> = circle.chain([wait.on]).collect();
+                    let span = last_said(&circle, waits, findings).unwrap_or(wait.span);
+                    findings.add(span, circular(&circle, policies));
                     path.drain(..).for_each(|(policy, _)| seen[policy] = Seen::Done);
                 }
                 Some(_) => {}
@@ -117,8 +121,15 @@ fn circles(policies: &[RawPolicy], waits: &[Vec<Wait>], findings: &mut Findings)
     }
 }
 
-fn circular(circle: impl Iterator<Item = usize>, policies: &[RawPolicy]) -> Problem {
-    let names = circle.filter_map(|policy| policies[policy].name.as_ref());
+/// Where the file itself, and not a pack, last says a part of the circle: only
+/// there can it be broken.
+fn last_said(circle: &[usize], waits: &[Vec<Wait>], findings: &Findings) -> Option<SourceSpan> {
+    let said = circle.windows(2).filter_map(|pair| waits[pair[0]].iter().find(|wait| wait.on == pair[1]));
+    said.map(|wait| wait.span).rfind(|span| !findings.is_of_pack(*span))
+}
+
+fn circular(circle: &[usize], policies: &[RawPolicy]) -> Problem {
+    let names = circle.iter().filter_map(|policy| policies[*policy].name.as_ref());
     let names: Vec<String> = names.map(|name| format!("{:?}", name.written)).collect();
     Problem::new(Code::CircularOrder, format!("`after` goes round in a circle: {}", names.join(" after ")))
         .label("closes the circle")

@@ -4,9 +4,9 @@
 use miette::SourceSpan;
 
 use super::error::{Code, Findings, Problem};
-use super::fields::{Located, Text};
 use super::model::{Chain, ColumnRef};
 use super::names::{distinct, filled};
+use super::values::{Located, Text};
 
 /// What joins the links of a chain.
 const ARROW: &str = "->";

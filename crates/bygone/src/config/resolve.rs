@@ -11,13 +11,14 @@ use jiff::tz::TimeZone;
 use miette::SourceSpan;
 
 use super::error::{Code, ConfigError, Findings, Problem};
-use super::fields::{Located, Text};
 use super::limits::{self, BrakeLayer, BudgetLayer};
 use super::model::{Config, Policy, PolicySpans, Schedule, Source};
-use super::raw::{RawFile, RawKey, RawPolicy, RawSource};
+use super::policy::{RawKey, RawPolicy};
+use super::raw::{RawFile, RawSource};
 use super::suggest::nearest;
+use super::values::{Located, Text};
 use super::via::RawConditions;
-use super::{action, condition, deadline, newest, order, references, url, via};
+use super::{action, condition, deadline, newest, order, references, url, uses, via};
 
 /// How far clocks may differ where the file does not say.
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
@@ -28,7 +29,7 @@ const NAME_CHARS_MAX: usize = 100;
 /// Judges the file; `findings` are those of reading it.
 pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, ConfigError> {
     let raw_sources = raw.source.map(|sources| sources.0).unwrap_or_default();
-    let raw_policies = raw.policy.map(|policies| policies.0).unwrap_or_default();
+    let mut raw_policies = raw.policy.map(|policies| policies.0).unwrap_or_default();
     let file = FileLevel {
         // The names of refused sources too: what refers to them is right.
         sources: raw_sources.iter().map(|(name, ..)| name.clone()).collect(),
@@ -37,26 +38,39 @@ pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, Co
     };
     let skew_max =
         raw.clock.and_then(|clock| limits::positive("skew_max", clock.skew_max, &mut findings)).unwrap_or(SKEW_MAX);
+    let packs = uses::resolve(raw.use_.map(|uses| uses.0).unwrap_or_default(), &file, &mut findings);
+    let all_known = packs.iter().all(Option::is_some);
+    raw_policies.extend(packs.into_iter().flatten().flatten());
     unique_names(&raw_policies, &mut findings);
-    order::check(&raw_policies, &mut findings);
+    order::check(&raw_policies, all_known, &mut findings);
     let sources: BTreeMap<String, Source> = raw_sources
         .into_iter()
         .filter_map(|(name, span, raw)| source(&name, span, raw, &mut findings))
         .map(|source| (source.name.clone(), source))
         .collect();
-    let policies: Vec<Policy> = raw_policies.into_iter().filter_map(|raw| policy(raw, &file, &mut findings)).collect();
+    let (mut policies, mut disabled) = (Vec::new(), Vec::new());
+    for raw in raw_policies {
+        let enabled = raw.enabled.is_none_or(|enabled| enabled.value);
+        match policy(raw, &file, &mut findings) {
+            Some(policy) if enabled => policies.push(policy),
+            Some(policy) => disabled.push(policy.name),
+            None => {}
+        }
+    }
     // A file with other errors may have its policies behind one of them.
     if policies.is_empty() && findings.is_empty() {
-        findings.add_placeless(no_policies(findings.text().name()));
+        let name = findings.text().name();
+        let problem = if disabled.is_empty() { no_policies(name) } else { all_disabled(name) };
+        findings.add_placeless(problem);
     }
     if !findings.is_empty() {
         return Err(findings.into_error());
     }
-    Ok(Config { source_text: findings.text().clone(), sources, policies, skew_max })
+    Ok(Config { source_text: findings.text().clone(), sources, policies, disabled, skew_max })
 }
 
 /// What policies take from the rest of the file.
-struct FileLevel {
+pub(super) struct FileLevel {
     sources: BTreeSet<String>,
     budget: BudgetLayer,
     brake: BrakeLayer,
@@ -64,20 +78,35 @@ struct FileLevel {
 
 fn no_policies(name: &str) -> Problem {
     Problem::new(Code::NoPolicies, format!("{name} has no policies"))
-        .help("add a `[[policy]]` with `name`, `source`, `table`, `deadline` and `keep`")
+        .help("add a `[[policy]]` with `name`, `source`, `table`, `deadline` and `keep`, or a `[[use]]` with `pack` and `source`")
+}
+
+fn all_disabled(name: &str) -> Problem {
+    Problem::new(Code::NoPolicies, format!("every policy of {name} is switched off"))
+        .help("remove `enabled = false` from one of them, or name one of a pack's in `on` of its `[[use]]`")
 }
 
 /// Reports every policy whose name an earlier one has.
 fn unique_names(policies: &[RawPolicy], findings: &mut Findings) {
     let mut first: BTreeMap<&str, SourceSpan> = BTreeMap::new();
+    let mut reported = BTreeSet::new();
     for name in policies.iter().filter_map(|policy| policy.name.as_ref()) {
         let Some(span) = first.get(name.value.as_str()) else {
             first.insert(&name.value, name.span);
             continue;
         };
+        // Two packs in each other's way are one finding, not one a policy.
+        if !reported.insert((span.offset(), name.span.offset())) {
+            continue;
+        }
+        let help = if findings.is_of_pack(*span) || findings.is_of_pack(name.span) {
+            "put something before the names of a pack's policies: `prefix = \"…\"` in its `[[use]]`"
+        } else {
+            "give each policy a name of its own: reports and commands go by it"
+        };
         let problem = Problem::new(Code::DuplicateName, format!("two policies have the name {:?}", name.written))
             .label("and again here")
-            .help("give each policy a name of its own: reports and commands go by it");
+            .help(help);
         findings.add_pair((*span, "first here"), name.span, problem);
     }
 }
@@ -105,7 +134,7 @@ fn policy(raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<P
     let spans = policy_spans(&raw);
     check_with(&raw, findings);
     let name = raw.name.and_then(|text| policy_name(text, findings));
-    let source = raw.source.and_then(|text| known_source(text, file, findings));
+    let source = raw.source.filter(|text| is_known_source(text, file, findings)).map(|text| text.value);
     if let Some(kind) = raw.kind {
         check_kind(&kind, findings);
     }
@@ -181,9 +210,14 @@ fn check_with(raw: &RawPolicy, findings: &mut Findings) {
     let clear = raw.clear.as_ref().map(|clear| ("clear", clear.span));
     let set = raw.set.as_ref().map(|set| ("set", set.span));
     if let Some((key, span)) = clear.or(set) {
+        let remedy = if findings.is_of_pack(with.span) {
+            "switch the pack's policy `off` and write one of your own"
+        } else {
+            "keep one of them"
+        };
         let problem = Problem::new(Code::ConflictingKeys, format!("`with` and `{key}` exclude each other"))
             .label("and here rows stay")
-            .help(format!("`{key}` removes nothing, so nothing goes along: keep one of them"));
+            .help(format!("`{key}` removes nothing, so nothing goes along: {remedy}"));
         findings.add_pair((with.span, "removed along with rows"), span, problem);
     }
 }
@@ -197,19 +231,20 @@ fn policy_name(text: Text, findings: &mut Findings) -> Option<String> {
 }
 
 /// Whether it will do as a name that people see and type.
-fn is_title(name: &str) -> bool {
+pub(super) fn is_title(name: &str) -> bool {
     !is_blank_or_control(name) && name.chars().count() <= NAME_CHARS_MAX
 }
 
-fn bad_title(what: &str) -> Problem {
+pub(super) fn bad_title(what: &str) -> Problem {
     Problem::new(Code::BadValue, format!("{what} must be 1 to {NAME_CHARS_MAX} characters of text"))
         .label("not a name")
         .help("write a short name without control characters, such as \"expired-tokens\"")
 }
 
-fn known_source(text: Text, file: &FileLevel, findings: &mut Findings) -> Option<String> {
+/// Whether there is such a source, which is reported where not.
+pub(super) fn is_known_source(text: &Text, file: &FileLevel, findings: &mut Findings) -> bool {
     if file.sources.contains(&text.value) {
-        return Some(text.value);
+        return true;
     }
     let names = file.sources.iter().map(String::as_str);
     let label = match nearest(&text.value, names.clone()) {
@@ -225,7 +260,7 @@ fn known_source(text: Text, file: &FileLevel, findings: &mut Findings) -> Option
     let problem =
         Problem::new(Code::MissingSource, format!("there is no source {:?}", text.written)).label(label).help(help);
     findings.add(text.span, problem);
-    None
+    false
 }
 
 fn check_kind(kind: &Text, findings: &mut Findings) {

@@ -4,7 +4,7 @@
 ///
 /// Near means at most one slip in three letters: more would send people to
 /// keys that have nothing to do with what they wrote.
-pub(super) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let name = name.to_lowercase();
     let slips_max = (name.chars().count() / 3).clamp(1, 4);
     candidates

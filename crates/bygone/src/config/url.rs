@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::error::{Code, Problem};
-use super::fields::Text;
+use super::values::Text;
 
 /// The schemes of databases that speak over the network.
 const SERVERS: [&str; 4] = ["postgres", "postgresql", "mysql", "mariadb"];

@@ -8,10 +8,11 @@ use toml::de::DeValue;
 
 use super::condition;
 use super::error::Findings;
-use super::fields::{Fields, Located, Read, ReadTable, Reader, Text, read_table, wrong_type};
+use super::fields::{Fields, Read, ReadTable, Reader, read_table, wrong_type};
 use super::model::Condition;
 use super::names::filled;
 use super::resolve::plain_name;
+use super::values::{Located, Text};
 
 /// One condition, or several.
 #[derive(Debug, JsonSchema)]

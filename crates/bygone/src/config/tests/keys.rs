@@ -12,7 +12,9 @@ use super::super::deadline::RawLatest;
 use super::super::error::Findings;
 use super::super::fields::{Fields, ReadTable, Reader};
 use super::super::json_schema;
-use super::super::raw::{RawBrake, RawBudget, RawClock, RawFile, RawPolicy, RawSource};
+use super::super::policy::RawPolicy;
+use super::super::raw::{RawBrake, RawBudget, RawClock, RawFile, RawSource};
+use super::super::uses::RawUse;
 use super::super::via::RawCondition;
 use super::{TestEnv, config, with_policy_lines};
 
@@ -22,7 +24,7 @@ type Keys = BTreeSet<String>;
 fn read_keys<T: ReadTable>() -> (Keys, Keys) {
     let text = NamedSource::new("bygone.toml", String::new());
     let findings = Findings::new(Arc::new(text));
-    let mut reader = Reader::new("", Path::new(""), &TestEnv, findings);
+    let mut reader = Reader::new("", Path::new(""), &TestEnv, &[], findings);
     let table = DeTable::new();
     let mut fields = Fields::new(&mut reader, T::WHAT, 0..0, &table);
     T::read_fields(&mut fields);
@@ -50,7 +52,10 @@ fn the_schema_names_the_keys_that_are_read() {
     assert_eq!(part("Brake"), read_keys::<RawBrake>());
     assert_eq!(part("Clock"), read_keys::<RawClock>());
     assert_eq!(part("Latest"), read_keys::<RawLatest>());
+    assert_eq!(part("Use"), read_keys::<RawUse>());
     assert_eq!(part("Condition"), read_keys::<RawCondition>());
+    let own = |keys: Keys| keys.into_iter().filter(|key| key != "name" && key != "source").collect();
+    assert_eq!(part("Override"), (own(read_keys::<RawPolicy>().0), Keys::new()));
     // What the file lacks is said of the file and its policies, not of a key.
     assert_eq!(schema_keys(&schema).0, read_keys::<RawFile>().0);
 }

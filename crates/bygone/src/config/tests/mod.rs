@@ -6,6 +6,7 @@ mod diagnostics;
 mod keys;
 mod newest;
 mod order;
+mod packs;
 mod references;
 mod refused;
 mod taken;

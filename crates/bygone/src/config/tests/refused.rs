@@ -19,7 +19,7 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "newset = 10",
             "budget = { pages = 1 }",
             "brake = { items = 1 }",
-            "[[use]]\npack = \"mas\"",
+            "[[use]]\npack = \"mas\"\nsource = \"auth\"\nname = \"mas\"",
             "[source.auth.pool]\nsize = 1",
         ],
     ),
@@ -259,6 +259,8 @@ fn cases() -> Vec<(Code, String)> {
     cases.push((Code::CircularOrder, format!("{SOURCE}{POLICY}after = [\"other\"]\n{circle}after = [\"tokens\"]\n")));
     cases.push((Code::DuplicateName, format!("{SOURCE}{POLICY}{POLICY}")));
     cases.push((Code::MissingSource, POLICY.to_owned()));
+    cases.push((Code::MissingPack, with_policy_lines("[[use]]\npack = \"masse\"\nsource = \"auth\"")));
+    cases.push((Code::NoPolicies, with_policy_lines("enabled = false")));
     let long = with_policy_lines("").replace("tokens", &"x".repeat(101));
     cases.push((Code::BadValue, long));
     cases

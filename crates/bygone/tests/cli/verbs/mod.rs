@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod packs;
 mod plan;
 mod saved_plan;
 mod schema;

@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use crate::support::{Run, TOKENS, bygone};
 
+const USE: &str = "[[use]]\npack = \"mas\"\nsource = \"db\"\noff = [\"mas-queue-jobs\"]\n\
+                   [use.policy.mas-policy-data]\nnewest = 20\n";
+
 fn schema() -> Value {
     Run::of(&mut bygone(&["schema"])).ends(0).json()
 }
@@ -74,6 +77,9 @@ fn it_accepts_the_reference_file() {
     let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bygone.reference.toml");
     assert_eq!(judged(&std::fs::read_to_string(reference).unwrap()), None);
     assert_eq!(judged(TOKENS), None);
+    let (source, _) = TOKENS.split_once("[[policy]]").unwrap();
+    assert_eq!(judged(&format!("{source}{USE}")), None, "packs alone will do");
+    assert!(judged(source).is_some(), "nothing at all will not");
 }
 
 /// What the program refuses for its keys and types, an editor underlines.
@@ -97,5 +103,15 @@ fn it_refuses_what_the_program_refuses() {
         ("keep =", "only_if = [{ via = \"a\", when = \"b\" }]\nkeep ="),
     ] {
         assert!(judged(&TOKENS.replace(from, to)).is_some(), "{from} => {to}");
+    }
+    for (from, to) in [
+        ("pack =", "pak ="),
+        ("source = \"db\"\n", ""),
+        ("[\"mas-queue-jobs\"]", "\"mas-queue-jobs\""),
+        ("newest =", "name = \"a\"\nnewest ="),
+        ("newest =", "source = \"db\"\nnewest ="),
+        ("newest =", "enabled = \"no\"\nnewest ="),
+    ] {
+        assert!(judged(&format!("{TOKENS}{}", USE.replace(from, to))).is_some(), "{from} => {to}");
     }
 }

@@ -16,9 +16,10 @@ fn help() {
 
 #[test]
 fn help_of_each_verb() {
-    for verb in ["demo", "check", "plan", "sweep", "schema", "completions", "man"] {
+    for verb in ["demo", "check", "plan", "sweep", "packs", "schema", "completions", "man"] {
         insta::assert_snapshot!(format!("help_{verb}"), stdout(&[verb, "--help"]));
     }
+    insta::assert_snapshot!("help_packs_show", stdout(&["packs", "show", "--help"]));
 }
 
 #[test]
@@ -30,7 +31,7 @@ fn version() {
 fn the_manual_tells_of_every_verb() {
     let pages = stdout(&["man"]);
     let flags = ["\\-\\-config", "\\-\\-dry\\-run", "\\-\\-detailed\\-exitcode", "\\-\\-once"];
-    let titles = [".TH bygone 1", ".TH bygone-sweep 1", ".TH bygone-plan 1"];
+    let titles = [".TH bygone 1", ".TH bygone-sweep 1", ".TH bygone-plan 1", ".TH bygone-packs-show 1"];
     for part in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "SUBCOMMANDS"].iter().chain(&flags).chain(&titles) {
         assert!(pages.contains(part), "{part} is not in:\n{pages}");
     }
@@ -41,7 +42,9 @@ fn the_manual_tells_of_every_verb() {
 fn completions() {
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout(&["completions", shell]);
-        for word in ["demo", "check", "plan", "sweep", "schema", "completions", "man", "dry-run", "release-brake"] {
+        for word in
+            ["demo", "check", "plan", "sweep", "packs", "schema", "completions", "man", "dry-run", "release-brake"]
+        {
             assert!(script.contains(word), "{shell} does not know {word}");
         }
         let directory = tempfile::tempdir().unwrap();

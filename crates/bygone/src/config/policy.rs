@@ -1,0 +1,205 @@
+//! A policy as it is written: the one list of its keys.
+
+use jiff::SignedDuration;
+use schemars::JsonSchema;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::action::RawSet;
+use super::deadline::RawDeadline;
+use super::error::{Code, Problem};
+use super::fields::{Fields, Read, ReadTable, Reader, read_elements, wrong_type};
+use super::raw::{RawBrake, RawBudget};
+use super::values::{Located, Text};
+use super::via::RawConditions;
+
+/// The policies, without those that were found empty.
+#[derive(Debug)]
+pub(super) struct RawPolicies(pub(super) Vec<RawPolicy>);
+
+impl Read for RawPolicies {
+    fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {
+        let DeValue::Array(elements) = value.get_ref() else {
+            let help = "write the header with two brackets: `[[policy]]`";
+            let problem = wrong_type(key, "an array of tables", value.get_ref(), help);
+            reader.report(value.span(), problem);
+            return None;
+        };
+        let mut policies = Vec::new();
+        for element in elements {
+            if element.get_ref().as_table().is_some_and(toml::map::Map::is_empty) {
+                let problem = Problem::new(Code::EmptyPolicy, "this policy is empty")
+                    .label("nothing follows")
+                    .help("write `name`, `source`, `table`, `deadline` and `keep`, or remove it");
+                reader.report(element.span(), problem);
+            } else if let Some(policy) = RawPolicy::read(reader, key, element) {
+                policies.push(policy);
+            }
+        }
+        Some(Self(policies))
+    }
+}
+
+/// Which rows of a table are past their time, and what becomes of them.
+#[derive(Debug, JsonSchema)]
+#[schemars(
+    rename = "Policy",
+    deny_unknown_fields,
+    extend("anyOf" = [{ "required": ["deadline"] }, { "required": ["newest"] }]),
+    extend("dependentRequired" = {
+        "deadline": ["keep"], "keep": ["deadline"], "per": ["newest"], "by": ["newest"],
+    }),
+    extend("not" = { "required": ["with"], "anyOf": [{ "required": ["clear"] }, { "required": ["set"] }] }),
+)]
+pub(super) struct RawPolicy {
+    /// The policy's name, in reports and on the command line.
+    #[schemars(required, length(min = 1, max = 100))]
+    pub(super) name: Option<Text>,
+    /// The name of the source that the table is in.
+    #[schemars(required)]
+    pub(super) source: Option<Text>,
+    /// What kind of items it sweeps: rows of a table.
+    #[schemars(extend("const" = "rows"))]
+    pub(super) kind: Option<Text>,
+    /// The table.
+    #[schemars(required, length(min = 1))]
+    pub(super) table: Option<Text>,
+    /// Which column holds the deadline, and in what form.
+    pub(super) deadline: Option<Located<RawDeadline>>,
+    /// How long a row stays after its deadline.
+    pub(super) keep: Option<Located<SignedDuration>>,
+    /// How many rows stay whatever their age: the newest. With `deadline`, a
+    /// row goes only when both let it.
+    #[schemars(range(min = 1))]
+    pub(super) newest: Option<Located<u64>>,
+    /// The columns that make groups: the newest of each group stay. Default:
+    /// the table is one group.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) per: Option<Located<Vec<Text>>>,
+    /// The column that says which rows are the newest. Default: the key.
+    #[schemars(length(min = 1))]
+    pub(super) by: Option<Text>,
+    /// A condition in SQL: only rows that meet it are swept.
+    #[schemars(rename = "where", length(min = 1))]
+    pub(super) where_: Option<Text>,
+    /// Rows stay where this holds for the row that a column points at.
+    pub(super) unless: Option<RawConditions>,
+    /// Rows go only where this holds for the row that a column points at.
+    pub(super) only_if: Option<RawConditions>,
+    /// Rows stay while one of these columns points at them: "table.column".
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) unless_referenced_by: Option<Located<Vec<Text>>>,
+    /// Rows of other tables that go along, in the same transaction:
+    /// "table.column" is the column that points here; farther ones are joined
+    /// by `->`, the farthest first.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) with: Option<Located<Vec<Text>>>,
+    /// The columns that become NULL; the row stays.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) clear: Option<Located<Vec<Text>>>,
+    /// The columns that get a new value; the row stays. "now" is the time of
+    /// the sweep.
+    #[schemars(extend("minProperties" = 1))]
+    pub(super) set: Option<Located<RawSet>>,
+    /// The policies of this file that run before this one.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) after: Option<Located<Vec<Text>>>,
+    /// The columns that tell rows apart. Default: the primary key, or a unique
+    /// index.
+    pub(super) key: Option<RawKey>,
+    /// The time zone of timestamps that carry none: an IANA name such as
+    /// "Europe/Berlin". Default: UTC.
+    pub(super) zone: Option<Text>,
+    /// When it runs, as cron: five fields, or six with seconds first; in UTC.
+    pub(super) schedule: Option<Text>,
+    /// How often it runs; instead of `schedule`.
+    pub(super) every: Option<Located<SignedDuration>>,
+    /// The bounds of a run.
+    pub(super) budget: Option<RawBudget>,
+    /// When to refuse a run because it would remove too much.
+    pub(super) brake: Option<RawBrake>,
+    /// Whether it takes part in anything. Default: true.
+    pub(super) enabled: Option<Located<bool>>,
+}
+
+impl ReadTable for RawPolicy {
+    const WHAT: &'static str = "a policy";
+    const EXAMPLE: &'static str = "write `[[policy]]` with the keys below it";
+
+    fn read_fields(fields: &mut Fields<'_, '_, '_>) -> Self {
+        let name: Option<Text> = fields.required("name", "give it a name of its own: `name = \"expired-tokens\"`");
+        if let Some(name) = &name {
+            fields.call(format!("policy {:?}", name.written));
+        }
+        check_companions(fields);
+        let keep_help = "say how long rows stay after their deadline: `keep = \"30d\"`, or \"0s\"";
+        let has_deadline = fields.has("deadline");
+        Self {
+            name,
+            source: fields.required("source", "name a source of this file: `source = \"…\"`"),
+            kind: fields.optional("kind"),
+            table: fields.required("table", "name the table: `table = \"access_tokens\"`"),
+            deadline: fields.optional("deadline"),
+            keep: if has_deadline { fields.required("keep", keep_help) } else { fields.optional("keep") },
+            newest: fields.optional("newest"),
+            per: fields.optional("per"),
+            by: fields.optional("by"),
+            where_: fields.optional("where"),
+            unless: fields.optional("unless"),
+            only_if: fields.optional("only_if"),
+            unless_referenced_by: fields.optional("unless_referenced_by"),
+            with: fields.optional("with"),
+            clear: fields.optional("clear"),
+            set: fields.optional("set"),
+            after: fields.optional("after"),
+            key: fields.optional("key"),
+            zone: fields.optional("zone"),
+            schedule: fields.optional("schedule"),
+            every: fields.optional("every"),
+            budget: fields.optional("budget"),
+            brake: fields.optional("brake"),
+            enabled: fields.optional("enabled"),
+        }
+    }
+}
+
+/// Reports keys of a policy that lack what they need beside them.
+fn check_companions(fields: &mut Fields<'_, '_, '_>) {
+    let help = "name the column that holds the deadline: `deadline = \"expires_at\"`; \
+                or say how many rows stay: `newest = 10`";
+    if fields.lacks_both(["deadline", "newest"], help) {
+        // What else is missing follows from that.
+        return;
+    }
+    let help = "name the deadline that it counts from: `deadline = \"created_at\"`; or remove `keep`";
+    fields.needs_beside("keep", "deadline", help);
+    fields.needs_beside("per", "newest", "say how many of each group stay: `newest = 10`; or remove `per`");
+    fields.needs_beside("by", "newest", "say how many rows stay: `newest = 10`; or remove `by`");
+}
+
+/// One column, or several that tell rows apart together.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Key", untagged)]
+pub(super) enum RawKey {
+    /// One column.
+    One(#[schemars(length(min = 1))] Text),
+    /// Several columns.
+    Several(#[schemars(length(min = 1))] Located<Vec<Text>>),
+}
+
+impl Read for RawKey {
+    fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::String(_) => Text::read(reader, key, value).map(Self::One),
+            DeValue::Array(elements) => {
+                read_elements(reader, key, elements).map(|columns| Self::Several(Located::new(columns, value.span())))
+            }
+            other => {
+                let help = "write `key = \"id\"`, or `key = [\"tenant\", \"id\"]`";
+                let problem = wrong_type(key, "a column or a list of columns", other, help);
+                reader.report(value.span(), problem);
+                None
+            }
+        }
+    }
+}
