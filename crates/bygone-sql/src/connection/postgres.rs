@@ -45,7 +45,7 @@ fn session_settings(session: Session) -> String {
          SET transform_null_equals = off; SET enable_tidscan = on; SET enable_indexscan = on; \
          SET default_transaction_isolation = 'read committed'; SET default_transaction_deferrable = off; \
          SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = '60s'; \
-         SET synchronous_commit = off; SET enable_seqscan = off; SET plan_cache_mode = force_custom_plan; SET jit = off; \
+         SET synchronous_commit = off; SET enable_seqscan = off; SET plan_cache_mode = auto; SET jit = off; \
          SET extra_float_digits = 3",
         millis(session.statement_timeout),
         millis(session.lock_timeout),

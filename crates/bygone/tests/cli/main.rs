@@ -7,6 +7,7 @@ mod bad_input;
 mod clock;
 mod crash;
 mod memory;
+mod packs;
 mod plan_writes_nothing;
 mod signals;
 mod support;
