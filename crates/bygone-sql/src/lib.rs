@@ -19,6 +19,7 @@ mod error;
 #[cfg(test)]
 mod explain_tests;
 mod family;
+mod index;
 mod local_time;
 mod newest;
 mod order;
@@ -41,6 +42,7 @@ mod walk;
 pub use catalog::Reference;
 pub use engine::Engine;
 pub use error::SqlError;
+pub use index::{MissingIndex, create_index};
 pub use order::arrange;
 pub use plan::RowPlan;
 pub use policy::{

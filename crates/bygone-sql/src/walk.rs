@@ -124,10 +124,13 @@ pub(crate) enum Upper {
 impl Binding {
     /// The deadline column to walk along, and the index that leads there.
     pub(crate) fn lead(&self) -> Option<(&Comparison, &Index)> {
-        // A row whose leading column is NULL would never be met along it.
-        let may_lead =
-            |column: &&Comparison| self.deadline.len() == 1 || self.null == NullMeaning::Keeps || !column.nullable;
-        self.deadline.iter().filter(may_lead).find_map(|column| self.index_for(column).map(|index| (column, index)))
+        self.may_lead().find_map(|column| self.index_for(column).map(|index| (column, index)))
+    }
+
+    /// The deadline columns that an index could lead along: a row whose leading column is NULL would never be met.
+    pub(crate) fn may_lead(&self) -> impl Iterator<Item = &Comparison> {
+        let sole = self.deadline.len() == 1 || self.null == NullMeaning::Keeps;
+        self.deadline.iter().filter(move |column| sole || !column.nullable)
     }
 
     fn index_for(&self, column: &Comparison) -> Option<&Index> {

@@ -15,6 +15,9 @@ use jiff::{SignedDuration, Timestamp};
 use crate::config::{self, Config, Policy};
 use crate::problem::Problem;
 
+/// Longer than the making of any index takes.
+const LONG: Duration = Duration::from_secs(24 * 3_600);
+
 /// A policy with its target, or with the reason why it has none.
 pub(crate) struct Bound<'a> {
     pub(crate) policy: &'a Policy,
@@ -140,14 +143,16 @@ impl From<TargetError> for Shared {
     }
 }
 
-async fn open(
-    config: &Config,
-    name: &str,
-    access: Access,
-    clock: &dyn Clock,
-) -> Result<(SharedSource, Timestamp), TargetError> {
+/// A connection for statements that may take as long as they need.
+pub(crate) async fn open_for_long(config: &Config, name: &str) -> Result<SharedSource, TargetError> {
+    let mut options = source_options(config, name, Access::Write)?;
+    (options.statement_timeout, options.lock_timeout) = (Some(LONG), Some(LONG));
+    Ok(Source::open(options).await?.shared())
+}
+
+fn source_options(config: &Config, name: &str, access: Access) -> Result<SourceOptions, TargetError> {
     let source = &config.sources[name];
-    let options = SourceOptions {
+    Ok(SourceOptions {
         name: name.to_owned(),
         url: SourceUrl::parse(source.url.expose())?,
         schema: source.schema.clone(),
@@ -155,8 +160,16 @@ async fn open(
         statement_timeout: source.statement_timeout.map(unsigned),
         lock_timeout: source.lock_timeout.map(unsigned),
         read_only: access == Access::Read,
-    };
-    let mut source = Source::open(options).await?;
+    })
+}
+
+async fn open(
+    config: &Config,
+    name: &str,
+    access: Access,
+    clock: &dyn Clock,
+) -> Result<(SharedSource, Timestamp), TargetError> {
+    let mut source = Source::open(source_options(config, name, access)?).await?;
     let now = source.read_clock(clock).await?.checked(config.skew_max).map_err(|skewed| {
         TargetError::new(ErrorKind::Skewed, skewed.to_string())
             .with_help("set both clocks by NTP; `[clock] skew_max` raises the limit")

@@ -52,6 +52,8 @@ pub(crate) enum Verb {
     Plan(Plan),
     /// Sweep now, once.
     Sweep(Sweep),
+    /// Print the indexes that the policies lack, or make them.
+    Index(Index),
     /// List the packs: ready policies for known schemas.
     Packs(Packs),
     /// Print the JSON Schema of the configuration file.
@@ -77,6 +79,17 @@ pub(crate) struct Demo {
     /// Work in this directory, which must not exist yet, and leave it there.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+}
+
+/// Flags of `index`.
+#[derive(Debug, Args)]
+pub(crate) struct Index {
+    /// Only for these policies.
+    #[arg(value_name = "POLICY")]
+    pub(crate) policies: Vec<String>,
+    /// Make them, without holding writers up where the database can.
+    #[arg(long)]
+    pub(crate) apply: bool,
 }
 
 /// Flags of `packs`.

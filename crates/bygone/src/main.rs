@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod demo;
 mod exit;
+mod index;
 mod output;
 mod packs;
 mod plan;
@@ -103,6 +104,9 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
     match verb {
         Verb::Check => signals::unless_cancelled(&cancel, Box::pin(check::run(global, &config, &clock))).await,
         Verb::Plan(flags) => signals::unless_cancelled(&cancel, plan::run(global, &flags, &config, &clock)).await,
+        Verb::Index(flags) => {
+            signals::unless_cancelled(&cancel, Box::pin(index::run(global, &flags, &config, &clock))).await
+        }
         Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
         Verb::Demo(_) | Verb::Packs(_) | Verb::Schema | Verb::Completions { .. } | Verb::Man => Ok(Exit::Done),
     }

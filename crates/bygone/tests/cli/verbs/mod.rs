@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod index;
 mod packs;
 mod plan;
 mod saved_plan;

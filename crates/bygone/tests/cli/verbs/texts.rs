@@ -16,7 +16,7 @@ fn help() {
 
 #[test]
 fn help_of_each_verb() {
-    for verb in ["demo", "check", "plan", "sweep", "packs", "schema", "completions", "man"] {
+    for verb in ["demo", "check", "plan", "sweep", "index", "packs", "schema", "completions", "man"] {
         insta::assert_snapshot!(format!("help_{verb}"), stdout(&[verb, "--help"]));
     }
     insta::assert_snapshot!("help_packs_show", stdout(&["packs", "show", "--help"]));
@@ -43,7 +43,7 @@ fn completions() {
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout(&["completions", shell]);
         for word in
-            ["demo", "check", "plan", "sweep", "packs", "schema", "completions", "man", "dry-run", "release-brake"]
+            ["demo", "check", "plan", "sweep", "index", "packs", "schema", "completions", "man", "dry-run", "release-brake"]
         {
             assert!(script.contains(word), "{shell} does not know {word}");
         }
