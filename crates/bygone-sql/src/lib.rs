@@ -14,6 +14,7 @@ mod bind;
 mod catalog;
 mod comparison;
 mod connection;
+mod discover;
 mod engine;
 mod error;
 #[cfg(test)]
@@ -40,6 +41,7 @@ mod value;
 mod walk;
 
 pub use catalog::Reference;
+pub use discover::{Candidate, Sketch, discover};
 pub use engine::Engine;
 pub use error::SqlError;
 pub use index::{MissingIndex, create_index};

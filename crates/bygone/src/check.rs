@@ -64,6 +64,12 @@ pub(crate) async fn run(global: &Global, config: &Config, clock: &Arc<dyn Clock>
     Ok(exit)
 }
 
+/// A file without policies has nothing that could be wrong with them.
+pub(crate) fn nothing(global: &Global) -> Result<Exit, Problem> {
+    show(global.format, &Findings { policies: 0, findings: Vec::new() })?;
+    Ok(Exit::Done)
+}
+
 /// What is worth a look although a sweep would run; an error is what would stop it.
 async fn warnings(
     mut target: RowTarget,

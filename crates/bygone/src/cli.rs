@@ -46,6 +46,8 @@ pub(crate) enum Format {
 pub(crate) enum Verb {
     /// Show it all at work on a throw-away SQLite database.
     Demo(Demo),
+    /// Read a live schema and write a configuration that proposes policies for it.
+    Init(Init),
     /// Hold the configuration against the live sources; remove nothing.
     Check,
     /// Show what a sweep would do; write nothing.
@@ -79,6 +81,19 @@ pub(crate) struct Demo {
     /// Work in this directory, which must not exist yet, and leave it there.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+}
+
+/// Flags of `init`.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The database: postgres://…, mysql://… or sqlite:FILE.
+    pub(crate) url: String,
+    /// The schema that holds the tables.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) schema: Option<String>,
+    /// Print it instead of writing the configuration file.
+    #[arg(long)]
+    pub(crate) print: bool,
 }
 
 /// Flags of `index`.

@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod exit;
 mod index;
+mod init;
 mod output;
 mod packs;
 mod plan;
@@ -23,7 +24,7 @@ use clap::{CommandFactory, Parser};
 use miette::Diagnostic;
 
 use crate::cli::{Cli, Global, Verb};
-use crate::config::{Config, ProcessEnv};
+use crate::config::ProcessEnv;
 use crate::exit::Exit;
 use crate::problem::Problem;
 
@@ -94,12 +95,21 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
     let cancel =
         signals::cancellation().map_err(|error| Problem::failed(format!("cannot listen to signals: {error}")))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    if let Verb::Demo(flags) = verb {
-        return demo::run(&flags, &clock, cancel).await;
+    match &verb {
+        Verb::Demo(flags) => return demo::run(flags, &clock, cancel).await,
+        Verb::Init(flags) => {
+            return signals::unless_cancelled(&cancel, Box::pin(init::run(global, flags, &clock))).await;
+        }
+        _ => {}
     }
-    let config = match load(global) {
+    let config = match config::load(&global.config, &ProcessEnv) {
         Ok(config) => config,
-        Err(exit) => return Ok(exit),
+        // A file that only proposes policies is as good as it can be.
+        Err(error) if error.is_only_empty() && matches!(verb, Verb::Check) => return check::nothing(global),
+        Err(error) => {
+            show(error);
+            return Ok(Exit::Config);
+        }
     };
     match verb {
         Verb::Check => signals::unless_cancelled(&cancel, Box::pin(check::run(global, &config, &clock))).await,
@@ -108,15 +118,10 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
             signals::unless_cancelled(&cancel, Box::pin(index::run(global, &flags, &config, &clock))).await
         }
         Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
-        Verb::Demo(_) | Verb::Packs(_) | Verb::Schema | Verb::Completions { .. } | Verb::Man => Ok(Exit::Done),
+        Verb::Demo(_) | Verb::Init(_) | Verb::Packs(_) | Verb::Schema | Verb::Completions { .. } | Verb::Man => {
+            Ok(Exit::Done)
+        }
     }
-}
-
-fn load(global: &Global) -> Result<Config, Exit> {
-    config::load(&global.config, &ProcessEnv).map_err(|error| {
-        show(error);
-        Exit::Config
-    })
 }
 
 fn show(diagnostic: impl Diagnostic + Send + Sync + 'static) {

@@ -42,6 +42,12 @@ pub(crate) const PACKS: &[Pack] = &[
 ];
 
 impl Pack {
+    /// The tables of the policies that run unless somebody switches them off.
+    pub(crate) fn tables(&self) -> Vec<String> {
+        let on = |policy: &&(String, DeTable<'static>)| policy.1.get("enabled").is_none();
+        self.contents().policies.iter().filter(on).filter_map(|(_, policy)| text(policy, "table")).collect()
+    }
+
     /// Takes the text apart. It is part of the program and read whole by tests, so what is not there is left empty.
     pub(crate) fn contents(&self) -> Contents {
         let (document, _) = DeTable::parse_recoverable(self.text);

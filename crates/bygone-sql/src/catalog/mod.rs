@@ -92,6 +92,15 @@ impl Table {
         }
     }
 
+    /// The names of all tables, in order.
+    pub(crate) async fn names(source: &mut Source) -> Result<Vec<String>, TargetError> {
+        match source.engine() {
+            Engine::Postgres => postgres::names(source).await,
+            Engine::MySql => mysql::names(source).await,
+            Engine::Sqlite => sqlite::names(source).await,
+        }
+    }
+
     /// Reads a table that another one names.
     pub(crate) async fn read_named(source: &mut Source, name: &TableName) -> Result<Self, TargetError> {
         match source.engine() {

@@ -6,6 +6,7 @@ use bygone_core::{ErrorKind, TargetError};
 
 use super::{Column, ForeignKey, Index, Storage, Table, ask, no_table, not_a_table, text, truth};
 use crate::engine::Engine;
+use crate::error::SqlError;
 use crate::source::Source;
 use crate::value::{Row, Value};
 
@@ -38,15 +39,28 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
     read_in(source, None, name).await
 }
 
+pub(super) async fn names(source: &mut Source) -> Result<Vec<String>, TargetError> {
+    let schema = schema_of(source, None)?;
+    Ok(names_in(source, &schema).await?)
+}
+
+async fn names_in(source: &mut Source, schema: &str) -> Result<Vec<String>, SqlError> {
+    let known = ask(source, TABLES, &[schema]).await?;
+    Ok(known.iter().map(|row| text(row, 0)).collect())
+}
+
+fn schema_of(source: &Source, schema: Option<&str>) -> Result<String, TargetError> {
+    schema.or(source.schema()).map(str::to_owned).or_else(|| source.url().database()).ok_or_else(|| {
+        TargetError::new(ErrorKind::Unfit, "the source's url names no database")
+            .with_help("write it behind the host, as in `mysql://user@host/database`, or set `schema`")
+    })
+}
+
 pub(super) async fn read_in(source: &mut Source, schema: Option<&str>, name: &str) -> Result<Table, TargetError> {
-    let Some(schema) = schema.or(source.schema()).map(str::to_owned).or_else(|| source.url().database()) else {
-        return Err(TargetError::new(ErrorKind::Unfit, "the source's url names no database")
-            .with_help("write it behind the host, as in `mysql://user@host/database`, or set `schema`"));
-    };
+    let schema = schema_of(source, schema)?;
     let found = ask(source, TABLE, &[&schema, name]).await?;
     let Some(row) = found.first() else {
-        let known = ask(source, TABLES, &[&schema]).await?;
-        let known: Vec<String> = known.iter().map(|row| text(row, 0)).collect();
+        let known = names_in(source, &schema).await?;
         return Err(no_table(name, &known, &format!("database `{schema}`")));
     };
     if text(row, 1) != "BASE TABLE" {

@@ -64,16 +64,26 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
     read_in(source, schema.as_deref(), name).await
 }
 
+pub(super) async fn names(source: &mut Source) -> Result<Vec<String>, TargetError> {
+    let schema = source.schema().map(str::to_owned);
+    Ok(names_in(source, schema.as_deref()).await?)
+}
+
+async fn names_in(source: &mut Source, schema: Option<&str>) -> Result<Vec<String>, SqlError> {
+    let scope = if schema.is_some() { IN_SCHEMA } else { VISIBLE };
+    let values: Vec<&str> = schema.into_iter().collect();
+    let known = ask(source, &format!("{TABLES}{scope} ORDER BY 1"), &values).await?;
+    Ok(known.iter().map(|row| text(row, 0)).collect())
+}
+
 pub(super) async fn read_in(source: &mut Source, schema: Option<&str>, name: &str) -> Result<Table, TargetError> {
-    let (scope, mut values) = match schema {
+    let (scope, values) = match schema {
         Some(schema) => (IN_SCHEMA, vec![name, schema]),
         None => (VISIBLE, vec![name]),
     };
     let found = ask(source, &format!("{TABLE}{scope}"), &values).await?;
     let Some(row) = found.first() else {
-        values.remove(0);
-        let known = ask(source, &format!("{TABLES}{scope} ORDER BY 1"), &values).await?;
-        let known: Vec<String> = known.iter().map(|row| text(row, 0)).collect();
+        let known = names_in(source, schema).await?;
         let place = schema.map_or_else(|| "the search path".to_owned(), |schema| format!("schema `{schema}`"));
         return Err(no_table(name, &known, &place));
     };

@@ -30,6 +30,11 @@ const FOREIGN_KEYS: &str = "SELECT NULL, here, json_group_array(\"from\"), NULL,
 pub(super) const FINGERPRINT: &str =
     "SELECT group_concat(name || ' ' || type || ' ' || \"notnull\", ', ') FROM pragma_table_xinfo({})";
 
+pub(super) async fn names(source: &mut Source) -> Result<Vec<String>, TargetError> {
+    let known = ask(source, TABLES, &[]).await?;
+    Ok(known.iter().map(|row| text(row, 0)).collect())
+}
+
 pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, TargetError> {
     if let Some(schema) = source.schema().filter(|schema| !schema.eq_ignore_ascii_case("main")) {
         return Err(TargetError::new(ErrorKind::Unfit, format!("an SQLite file has no schema `{schema}`"))
@@ -37,8 +42,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
     }
     let found = ask(source, TABLE, &[name]).await?;
     let Some(row) = found.first() else {
-        let known = ask(source, TABLES, &[]).await?;
-        let known: Vec<String> = known.iter().map(|row| text(row, 0)).collect();
+        let known = names(source).await?;
         return Err(no_table(name, &known, "the database"));
     };
     let name = text(row, 0);

@@ -248,6 +248,13 @@ pub(crate) enum ConfigError {
     Invalid(Invalid),
 }
 
+impl ConfigError {
+    /// Whether nothing is wrong but that there are no policies.
+    pub(crate) fn is_only_empty(&self) -> bool {
+        matches!(self, Self::Invalid(Invalid { shown, .. }) if shown.iter().all(|finding| finding.code == Code::NoPolicies))
+    }
+}
+
 /// The findings of a refused file: never none.
 #[derive(Debug)]
 pub(crate) struct Invalid {

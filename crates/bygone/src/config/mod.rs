@@ -60,6 +60,7 @@ pub(crate) use model::{
 };
 pub(crate) use schema::json_schema;
 pub(crate) use suggest::nearest;
+pub(crate) use url::has_password;
 
 use error::{Code, Findings, Problem};
 use fields::{Reader, read_document};

@@ -42,6 +42,11 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Whether a URL holds a password.
+pub(crate) fn has_password(url: &str) -> bool {
+    !password_ranges(url).is_empty()
+}
+
 /// Where passwords stand in a URL, in order: between the user and the host,
 /// and as a parameter.
 pub(super) fn password_ranges(url: &str) -> Vec<Range<usize>> {

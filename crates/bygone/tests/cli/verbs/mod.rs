@@ -3,6 +3,7 @@
 mod check;
 mod demo;
 mod index;
+mod init;
 mod packs;
 mod plan;
 mod saved_plan;

@@ -16,7 +16,7 @@ fn help() {
 
 #[test]
 fn help_of_each_verb() {
-    for verb in ["demo", "check", "plan", "sweep", "index", "packs", "schema", "completions", "man"] {
+    for verb in ["demo", "check", "plan", "sweep", "index", "init", "packs", "schema", "completions", "man"] {
         insta::assert_snapshot!(format!("help_{verb}"), stdout(&[verb, "--help"]));
     }
     insta::assert_snapshot!("help_packs_show", stdout(&["packs", "show", "--help"]));
@@ -42,9 +42,19 @@ fn the_manual_tells_of_every_verb() {
 fn completions() {
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout(&["completions", shell]);
-        for word in
-            ["demo", "check", "plan", "sweep", "index", "packs", "schema", "completions", "man", "dry-run", "release-brake"]
-        {
+        for word in [
+            "demo",
+            "check",
+            "plan",
+            "sweep",
+            "index",
+            "packs",
+            "schema",
+            "completions",
+            "man",
+            "dry-run",
+            "release-brake",
+        ] {
             assert!(script.contains(word), "{shell} does not know {word}");
         }
         let directory = tempfile::tempdir().unwrap();
