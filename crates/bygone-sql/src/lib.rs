@@ -19,6 +19,8 @@ mod error;
 #[cfg(test)]
 mod explain_tests;
 mod family;
+mod grants;
+mod guard;
 mod local_time;
 mod newest;
 mod order;
@@ -41,6 +43,8 @@ mod walk;
 pub use catalog::Reference;
 pub use engine::Engine;
 pub use error::SqlError;
+pub use grants::Grants;
+pub use guard::{Guard, GuardForm, GuardScript};
 pub use order::arrange;
 pub use plan::RowPlan;
 pub use policy::{

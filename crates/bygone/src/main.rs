@@ -6,6 +6,8 @@ mod cli;
 mod config;
 mod demo;
 mod exit;
+mod grants;
+mod guard;
 mod output;
 mod plan;
 mod problem;
@@ -100,6 +102,10 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
     match verb {
         Verb::Check => signals::unless_cancelled(&cancel, Box::pin(check::run(global, &config, &clock))).await,
         Verb::Plan(flags) => signals::unless_cancelled(&cancel, plan::run(global, &flags, &config, &clock)).await,
+        Verb::Guard(flags) => {
+            signals::unless_cancelled(&cancel, Box::pin(guard::run(global, &flags, &config, &clock))).await
+        }
+        Verb::Grants(flags) => signals::unless_cancelled(&cancel, grants::run(global, &flags, &config, &clock)).await,
         Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
         Verb::Demo(_) | Verb::Schema | Verb::Completions { .. } | Verb::Man => Ok(Exit::Done),
     }

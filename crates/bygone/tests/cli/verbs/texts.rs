@@ -16,7 +16,7 @@ fn help() {
 
 #[test]
 fn help_of_each_verb() {
-    for verb in ["demo", "check", "plan", "sweep", "schema", "completions", "man"] {
+    for verb in ["demo", "check", "plan", "sweep", "guard", "grants", "schema", "completions", "man"] {
         insta::assert_snapshot!(format!("help_{verb}"), stdout(&[verb, "--help"]));
     }
 }
@@ -41,7 +41,8 @@ fn the_manual_tells_of_every_verb() {
 fn completions() {
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout(&["completions", shell]);
-        for word in ["demo", "check", "plan", "sweep", "schema", "completions", "man", "dry-run", "release-brake"] {
+        let verbs = ["demo", "check", "plan", "sweep", "guard", "grants", "schema", "completions", "man"];
+        for word in verbs.iter().chain(&["dry-run", "release-brake", "row-security"]) {
             assert!(script.contains(word), "{shell} does not know {word}");
         }
         let directory = tempfile::tempdir().unwrap();
