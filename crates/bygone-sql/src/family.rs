@@ -3,6 +3,8 @@
 //! Which columns join two tables is read from their foreign key. Where there is none, a column points at the primary
 //! key of the other table.
 
+use std::collections::BTreeSet;
+
 use bygone_core::{ErrorKind, TargetError};
 
 use crate::catalog::{ForeignKey, Table};
@@ -42,6 +44,8 @@ pub(crate) struct Family {
     pub(crate) guards: Vec<String>,
     /// The tables that guards look at, quoted: what changes there may free rows here.
     pub(crate) watched: Vec<String>,
+    /// The schemas of all these tables.
+    pub(crate) schemas: BTreeSet<String>,
 }
 
 impl Family {
@@ -52,23 +56,28 @@ impl Family {
         for chain in &policy.with {
             bind_chain(source, table, chain, &mut found).await.map_err(|error| error.about("with"))?;
         }
+        family.schemas = found.iter().filter_map(|(_, table)| table.schema.clone()).collect();
         family.children = farthest_first(found);
         for reference in &policy.unless_referenced_by {
             let bound = bind_guard(source, table, reference).await;
             let (there, text) = bound.map_err(|e| e.about("unless_referenced_by"))?;
-            family.guards.push(format!("NOT EXISTS {text}"));
-            family.watched.push(there);
+            family.watch(there, format!("NOT EXISTS {text}"));
         }
         for (conditions, key, holds) in
             [(&policy.unless, "unless", "NOT EXISTS"), (&policy.only_if, "only_if", "EXISTS")]
         {
             for condition in conditions {
                 let (there, text) = bind_condition(source, table, condition).await.map_err(|e| e.about(key))?;
-                family.guards.push(format!("{holds} {text}"));
-                family.watched.push(there);
+                family.watch(there, format!("{holds} {text}"));
             }
         }
         Ok(family)
+    }
+
+    fn watch(&mut self, there: Table, guard: String) {
+        self.guards.push(guard);
+        self.watched.push(there.quoted);
+        self.schemas.extend(there.schema);
     }
 
     /// Whether a row's page has more to do than to remove it.
@@ -139,16 +148,12 @@ fn farthest_first(found: Vec<(Child, Table)>) -> Vec<Child> {
 }
 
 /// The table of a guard, and its row that points at the policy's.
-async fn bind_guard(
-    source: &mut Source,
-    table: &Table,
-    reference: &ColumnRef,
-) -> Result<(String, String), TargetError> {
+async fn bind_guard(source: &mut Source, table: &Table, reference: &ColumnRef) -> Result<(Table, String), TargetError> {
     let here = Table::read(source, &reference.table).await?;
     let hop = join(&here, &reference.column, table)?;
     let pairs = equal(&hop.columns, &table.quoted, &hop.to);
     let text = format!("(SELECT 1 FROM {} AS {GUARD} WHERE {pairs})", hop.table);
-    Ok((hop.table, text))
+    Ok((here, text))
 }
 
 /// The table that a column points at, and the row there that meets the condition.
@@ -156,7 +161,7 @@ async fn bind_condition(
     source: &mut Source,
     table: &Table,
     condition: &RowCondition,
-) -> Result<(String, String), TargetError> {
+) -> Result<(Table, String), TargetError> {
     let via = &table.column(&condition.via)?.name;
     let there = match (&condition.table, pointing(table, via)) {
         (Some(name), _) => Table::read(source, name).await?,
@@ -172,7 +177,8 @@ async fn bind_condition(
     let hop = join(table, via, &there)?;
     let pairs = equal(&hop.to, &table.quoted, &hop.columns);
     let filter = condition.filter.as_ref().map(|filter| format!(" AND (\n{filter}\n)")).unwrap_or_default();
-    Ok((there.quoted.clone(), format!("(SELECT 1 FROM {} AS {GUARD} WHERE {pairs}{filter})", there.quoted)))
+    let text = format!("(SELECT 1 FROM {} AS {GUARD} WHERE {pairs}{filter})", there.quoted);
+    Ok((there, text))
 }
 
 fn pointing<'a>(table: &'a Table, column: &String) -> Option<&'a ForeignKey> {

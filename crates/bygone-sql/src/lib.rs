@@ -20,6 +20,8 @@ mod error;
 #[cfg(test)]
 mod explain_tests;
 mod family;
+mod grants;
+mod guard;
 mod index;
 mod local_time;
 mod newest;
@@ -44,6 +46,8 @@ pub use catalog::Reference;
 pub use discover::{Candidate, Sketch, discover};
 pub use engine::Engine;
 pub use error::SqlError;
+pub use grants::Grants;
+pub use guard::{Guard, GuardForm, GuardScript};
 pub use index::{MissingIndex, create_index};
 pub use order::arrange;
 pub use plan::RowPlan;

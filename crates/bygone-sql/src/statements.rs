@@ -26,7 +26,12 @@ impl Binding {
 
     /// Appends the whole test of the policy: past the cutoff, readable, and what `where` says.
     fn due(&self, query: Query, cutoff: Timestamp) -> Query {
-        let query = self.past(query, cutoff);
+        self.due_by(query, |query, column| column_due(query, column, cutoff))
+    }
+
+    /// The same with another test of a single column.
+    fn due_by(&self, query: Query, test: impl Fn(Query, &Comparison) -> Query) -> Query {
+        let query = self.past(query, test);
         let query = match &self.newest {
             Some(newest) => query.sql(" AND ").sql(newest.condition(&self.table, self.filter.as_deref())),
             None => query,
@@ -38,13 +43,16 @@ impl Binding {
     /// are newer was seen when these were locked.
     fn due_still(&self, query: Query, cutoff: Timestamp) -> Query {
         match self.engine() {
-            Engine::MySql => self.filtered(self.differing(self.past(query, cutoff))),
+            Engine::MySql => {
+                let past = self.past(query, |query, column| column_due(query, column, cutoff));
+                self.filtered(self.differing(past))
+            }
             Engine::Postgres | Engine::Sqlite => self.due(query, cutoff),
         }
     }
 
-    /// Appends that the deadline is readable and past the cutoff.
-    fn past(&self, mut query: Query, cutoff: Timestamp) -> Query {
+    /// Appends that the deadline is readable and past, as `test` says of a single column.
+    fn past(&self, mut query: Query, test: impl Fn(Query, &Comparison) -> Query) -> Query {
         if self.deadline.is_empty() {
             query = query.sql("1 = 1");
         }
@@ -55,9 +63,9 @@ impl Binding {
             }
             query = if several && column.nullable {
                 let query = query.sql(format!("({} IS NULL OR (", column.quoted()));
-                column_due(query, column, cutoff).sql("))")
+                test(query, column).sql("))")
             } else {
-                column_due(query, column, cutoff)
+                test(query, column)
             };
         }
         if several && self.deadline.iter().all(|column| column.nullable) {
@@ -114,6 +122,11 @@ impl Binding {
     /// Appends all that a row must meet to go: the policy's own test, and the conditions on other rows.
     pub(crate) fn bygone(&self, query: Query, cutoff: Timestamp) -> Query {
         self.guarded(self.due(query, cutoff))
+    }
+
+    /// The same with another test of a single column.
+    pub(crate) fn bygone_by(&self, query: Query, test: impl Fn(Query, &Comparison) -> Query) -> Query {
+        self.guarded(self.due_by(query, test))
     }
 
     /// The oldest deadline that is bygone, along a column.

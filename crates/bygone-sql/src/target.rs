@@ -313,6 +313,11 @@ impl Target for RowTarget {
 }
 
 impl RowTarget {
+    /// Which database it is in.
+    pub fn engine(&self) -> Engine {
+        self.binding.table.engine
+    }
+
     pub(crate) fn policy_name(&self) -> &str {
         &self.policy
     }

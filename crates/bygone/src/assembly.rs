@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bygone_core::{Boundary, Brake, Budget, Clock, ErrorKind, PAGE_ITEMS_MAX, TargetError};
 use bygone_sql::{
-    Action, Assignment, ColumnRef, Deadline, DeadlineColumn, Finding, Format, NewValue, Newest, NullMeaning,
+    Action, Assignment, ColumnRef, Deadline, DeadlineColumn, Engine, Finding, Format, NewValue, Newest, NullMeaning,
     RowCondition, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl, arrange,
 };
 use jiff::tz::TimeZone;
@@ -50,9 +50,9 @@ impl Assembly<'_> {
 /// Whether the database is told to refuse every write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// For `plan` and `check`.
+    /// For verbs that only look.
     Read,
-    /// For `sweep`.
+    /// For `sweep`, and for guards that are made.
     Write,
 }
 
@@ -71,6 +71,23 @@ pub(crate) fn select<'a>(config: &'a Config, names: &[String]) -> Result<Vec<&'a
         }
     }
     Ok(config.policies.iter().filter(|policy| names.is_empty() || names.contains(&policy.name)).collect())
+}
+
+/// Refuses policies of a source whose database lacks what is asked of it.
+pub(crate) fn refuse(
+    config: &Config,
+    policies: &[&Policy],
+    lacks: impl Fn(Engine) -> Option<&'static str>,
+) -> Result<(), Problem> {
+    for policy in policies {
+        // A url that cannot be read is told of when it is opened.
+        let url = SourceUrl::parse(config.sources[&policy.source].url.expose()).ok();
+        if let Some(lacks) = url.and_then(|url| lacks(url.engine())) {
+            let message = format!("policy `{}`: {lacks}", policy.name);
+            return Err(Problem::usage(message, "name the policies that are meant, of sources that can"));
+        }
+    }
+    Ok(())
 }
 
 /// Opens the sources, reads their clocks, captures the boundary and binds the policies. Nothing here is fatal to

@@ -90,9 +90,9 @@ async fn warnings(
             "an index on the deadline makes counting quick; `statement_timeout` on the source gives it more time",
         ));
     }
-    if !target.may_delete().await? {
-        return Err(TargetError::new(ErrorKind::Denied, "the role has no right to delete from the table")
-            .with_help("GRANT DELETE on the table to the role of the source's url")
+    if !target.may_sweep().await? {
+        return Err(TargetError::new(ErrorKind::Denied, "the role has no right to do this to rows of the table")
+            .with_help("give the role of the source's url what `bygone grants ROLE` prints")
             .about("table"));
     }
     Ok(found)

@@ -54,6 +54,12 @@ pub(crate) enum Verb {
     Plan(Plan),
     /// Sweep now, once.
     Sweep(Sweep),
+    /// Print the SQL that hides from readers what is bygone and not yet swept, or run it.
+    ///
+    /// Each table gets a view TABLE_living with the conditions of all its policies, by the database's own clock.
+    Guard(Guard),
+    /// Print the least rights that a role needs to sweep, as SQL.
+    Grants(Grants),
     /// Print the indexes that the policies lack, or make them.
     Index(Index),
     /// List the packs: ready policies for known schemas.
@@ -154,4 +160,32 @@ pub(crate) struct Sweep {
     /// Sweep what this saved plan counted, and no more.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
+}
+
+/// Flags of `guard`.
+#[derive(Debug, Args)]
+pub(crate) struct Guard {
+    /// Only the tables of these policies.
+    #[arg(value_name = "POLICY")]
+    pub(crate) policies: Vec<String>,
+    /// Run the statements instead of printing them.
+    #[arg(long)]
+    pub(crate) apply: bool,
+    /// Drop the guards instead of making them.
+    #[arg(long)]
+    pub(crate) drop: bool,
+    /// Hide rows in the tables themselves, by PostgreSQL's row-level security, instead of in views.
+    #[arg(long)]
+    pub(crate) row_security: bool,
+}
+
+/// Flags of `grants`.
+#[derive(Debug, Args)]
+pub(crate) struct Grants {
+    /// The role; in MySQL and MariaDB a role, or an account such as name@host.
+    #[arg(value_name = "ROLE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) role: String,
+    /// Only these policies.
+    #[arg(value_name = "POLICY")]
+    pub(crate) policies: Vec<String>,
 }

@@ -6,6 +6,8 @@ mod cli;
 mod config;
 mod demo;
 mod exit;
+mod grants;
+mod guard;
 mod index;
 mod init;
 mod output;
@@ -114,6 +116,10 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
     match verb {
         Verb::Check => signals::unless_cancelled(&cancel, Box::pin(check::run(global, &config, &clock))).await,
         Verb::Plan(flags) => signals::unless_cancelled(&cancel, plan::run(global, &flags, &config, &clock)).await,
+        Verb::Guard(flags) => {
+            signals::unless_cancelled(&cancel, Box::pin(guard::run(global, &flags, &config, &clock))).await
+        }
+        Verb::Grants(flags) => signals::unless_cancelled(&cancel, grants::run(global, &flags, &config, &clock)).await,
         Verb::Index(flags) => {
             signals::unless_cancelled(&cancel, Box::pin(index::run(global, &flags, &config, &clock))).await
         }

@@ -163,11 +163,11 @@ async fn without_the_right_to_delete_nothing_goes_and_the_remedy_is_named() {
         let world = sessions(engine, KEYED).await;
         let (_, options) = world.make_role("SELECT").await;
         let target = RowTarget::bind(&open(options).await, &by_expiry()).await.unwrap();
-        assert!(!target.may_delete().await.unwrap(), "{engine}: it can be known beforehand");
+        assert!(!target.may_sweep().await.unwrap(), "{engine}: it can be known beforehand");
         let report = sweep(target, Budget::default()).await;
         assert_eq!((report.outcome, report.error_kind), (Outcome::Refused, Some(ErrorKind::Denied)), "{report:?}");
         assert!(report.help.unwrap().contains("DELETE on the table"));
-        assert!(world.bind(&by_expiry()).await.unwrap().may_delete().await.unwrap(), "{engine}: the owner may");
+        assert!(world.bind(&by_expiry()).await.unwrap().may_sweep().await.unwrap(), "{engine}: the owner may");
         assert_eq!(ids(&world).await.len(), 5);
     }
 }
@@ -180,13 +180,13 @@ async fn the_rights_to_read_to_lock_and_to_delete_are_all_that_a_sweep_needs() {
         let source = open(options).await;
         if engine == Engine::Postgres {
             let target = RowTarget::bind(&source, &by_expiry()).await.unwrap();
-            assert!(!target.may_delete().await.unwrap(), "it may not lock");
+            assert!(!target.may_sweep().await.unwrap(), "it may not lock");
             world.client().await.run(&format!("GRANT UPDATE (id) ON sessions TO {role}")).await;
         }
         // A page of one row goes by a list of keys where pages are blocks, and a large one by a range.
         for (page_items_max, items, left) in [(1, Some(1), 4), (1_000, None, 2)] {
             let target = RowTarget::bind(&source, &by_expiry()).await.unwrap();
-            assert!(target.may_delete().await.unwrap(), "{engine}");
+            assert!(target.may_sweep().await.unwrap(), "{engine}");
             let report = sweep(target, Budget { page_items_max, items, ..Budget::default() }).await;
             assert_eq!(report.error, None, "{engine}");
             assert_eq!(ids(&world).await.len(), left, "{engine}");

@@ -9,13 +9,16 @@ mod several;
 mod sqlite_text;
 
 use bygone_core::{Boundary, ErrorKind, Outcome, TargetError};
-use bygone_sql::{Deadline, Engine, Format, RowPolicy};
+use bygone_sql::{Deadline, Engine, Format, GuardForm, RowPolicy, RowTarget};
 use bygone_testkit::conformance;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
 use crate::client::Client;
 use crate::world::{World, instant, policy};
+
+/// SQLite's clock as a guard reads it. It counts milliseconds; boundaries of these tests may be finer.
+const SQLITE_CLOCK: &str = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000";
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +82,7 @@ impl Column {
             let (world, mut client) = self.filled(rows.iter().map(|(value, _)| *value)).await;
             client.rows(index).await;
             let target = world.bind(&self.policy()).await.unwrap_or_else(|e| panic!("{}", e.full_message()));
+            self.guards(&target, &mut client, rows).await;
             let boundary = Boundary::at(instant(self.boundary));
             let report = conformance::sweep(Box::new(target), boundary, bygone_core::Budget::default()).await;
             assert_eq!(report.outcome, Outcome::Complete, "{report:?}");
@@ -94,6 +98,40 @@ impl Column {
             assert_eq!(report.tally.kept_back.unreadable, unreadable as u64, "{context}: {report:?}");
             assert_eq!(report.tally.removed, (rows.len() - expected.len()) as u64, "{context}: {report:?}");
         }
+    }
+
+    /// Asks the guard's condition, with the boundary in the place of the database's clock and from a session in another
+    /// time zone: it shows what the sweep is going to leave. Only zones and identifiers may be refused.
+    async fn guards(&self, target: &RowTarget, client: &mut Client, rows: &[(&str, Fate)]) {
+        let Ok(guard) = target.guard(GuardForm::View) else {
+            let reaches_far = self.keep > SignedDuration::from_hours(24 * 366 * 1000);
+            let locked_in =
+                self.format == Format::Ulid || (self.format, self.engine) == (Format::Uuid7, Engine::Sqlite);
+            let refusable = reaches_far || self.zone.is_some() || locked_in;
+            return assert!(refusable, "{} {:?}", self.sql_type, self.format);
+        };
+        let boundary = instant(self.boundary);
+        let (clock, literal, away, home) = match self.engine {
+            Engine::Postgres => {
+                ("now()", format!("timestamptz '{boundary}'"), "SET TIME ZONE '-05:45'", "RESET TIME ZONE")
+            }
+            Engine::MySql => (
+                "UTC_TIMESTAMP(6)",
+                format!("TIMESTAMP '{}'", boundary.strftime("%Y-%m-%d %H:%M:%S%.6f")),
+                "SET SESSION time_zone = '+05:45'",
+                "SET SESSION time_zone = DEFAULT",
+            ),
+            Engine::Sqlite => (SQLITE_CLOCK, boundary.as_microsecond().to_string(), "", ""),
+        };
+        assert!(guard.condition.contains(clock), "{}", guard.condition);
+        client.run(away).await;
+        let condition = guard.condition.replace(clock, &literal);
+        let mut seen = client.texts(&format!("SELECT name FROM items WHERE {condition}")).await;
+        client.run(home).await;
+        let mut expected: Vec<&str> = rows.iter().filter(|(_, fate)| *fate != Goes).map(|(value, _)| *value).collect();
+        seen.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(seen, expected, "{} {:?}: what the guard shows by {condition}", self.sql_type, self.format);
     }
 
     /// Binds a policy to a table with these values, which must be refused as unfit; nothing is removed.

@@ -26,6 +26,12 @@ refused! {
     unknown_policy_in_a_plan: ["plan", "tokns"], ["there is no policy `tokns`", "did you mean `tokens`?"];
     one_unknown_policy_of_two: ["sweep", "tokens", "tokns"], ["there is no policy `tokns`"];
     unknown_policy_to_release: ["sweep", "--release-brake", "tokns"], ["there is no policy `tokns`"];
+    unknown_policy_to_guard: ["guard", "tokns"], ["there is no policy `tokns`", "did you mean `tokens`?"];
+    row_security_of_a_file: ["guard", "--row-security"], ["policy `tokens`: only PostgreSQL has row-level security"];
+    grants_without_a_role: ["grants"], ["<ROLE>"];
+    grants_to_nobody: ["grants", ""], ["a value is required for '<ROLE>'"];
+    unknown_policy_to_grant: ["grants", "ada", "tokns"], ["there is no policy `tokns`", "did you mean `tokens`?"];
+    grants_on_a_file: ["grants", "ada"], ["an SQLite file has no roles"];
     unknown_format: ["sweep", "--format", "yaml"], ["invalid value 'yaml'"];
     unreadable_now: ["sweep", "--now", "yesterday"], ["invalid value 'yesterday'"];
     now_in_the_future: ["sweep", "--now", "2199-01-01T00:00:00Z"], ["2199-01-01T00:00:00.000000Z lies in the future", "`plan` takes any"];

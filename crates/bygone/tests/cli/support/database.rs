@@ -5,7 +5,7 @@ use std::time::Duration;
 use bygone_testkit::wait::Wait;
 use bygone_testkit::{MariaDb, MariaDbEngine, Postgres, PostgresEngine, Sqlite};
 use rusqlite::types::ValueRef;
-use sqlx::{AssertSqlSafe, MySqlConnection, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, MySqlConnection, PgConnection, Row as _};
 
 /// Runs each of these functions as a test of its own on each engine.
 macro_rules! on_each_engine {
@@ -127,13 +127,18 @@ impl Database {
         }
     }
 
+    /// The name of a user that no other test has, on an engine that has users.
+    pub(crate) fn user(&self, name: &str) -> String {
+        match self {
+            Self::Sqlite(_) => panic!("SQLite has no users"),
+            Self::Postgres(database) => format!("{name}_{}", database.name()),
+            Self::MariaDb(database) => format!("{name}_{}", database.name()),
+        }
+    }
+
     /// Makes a user that may read every table and write none, and returns its URL.
     pub(crate) async fn reader_url(&self) -> String {
-        let (user, password) = match self {
-            Self::Sqlite(_) => panic!("SQLite has no users"),
-            Self::Postgres(database) => (format!("reader_{}", database.name()), "geheim"),
-            Self::MariaDb(database) => (format!("reader_{}", database.name()), "geheim"),
-        };
+        let (user, password) = (self.user("reader"), "geheim");
         let script = match self {
             Self::MariaDb(database) => format!(
                 "CREATE USER {user}@'%' IDENTIFIED BY '{password}'; GRANT SELECT ON {}.* TO {user}@'%'",
@@ -169,10 +174,24 @@ pub(crate) enum Client {
 }
 
 impl Client {
+    /// A connection of whoever the URL names, to an engine that has users.
+    pub(crate) async fn connect(url: &str) -> Self {
+        if url.starts_with("postgres") {
+            Self::Postgres(PgConnection::connect(url).await.unwrap())
+        } else {
+            Self::MariaDb(MySqlConnection::connect(url).await.unwrap())
+        }
+    }
+
     /// Runs statements that must succeed.
     pub(crate) async fn run(&mut self, sql: &str) {
+        self.try_run(sql).await.unwrap_or_else(|error| panic!("{error}\nin: {sql}"));
+    }
+
+    /// Runs statements, or says in the database's words why it does not.
+    pub(crate) async fn try_run(&mut self, sql: &str) -> Result<(), String> {
         let safe = AssertSqlSafe(sql.to_owned());
-        let done = match self {
+        match self {
             Self::Sqlite(connection) => connection.execute_batch(sql).map_err(|e| e.to_string()),
             Self::Postgres(connection) => {
                 sqlx::raw_sql(safe).execute(connection).await.map(drop).map_err(|e| e.to_string())
@@ -180,8 +199,7 @@ impl Client {
             Self::MariaDb(connection) => {
                 sqlx::raw_sql(safe).execute(connection).await.map(drop).map_err(|e| e.to_string())
             }
-        };
-        done.unwrap_or_else(|error| panic!("{error}\nin: {sql}"));
+        }
     }
 
     /// The first column of a query's answer; NULL reads as the word.

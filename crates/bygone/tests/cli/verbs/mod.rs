@@ -2,6 +2,9 @@
 
 mod check;
 mod demo;
+mod grants;
+mod guard;
+mod guard_row_security;
 mod index;
 mod init;
 mod packs;

@@ -16,7 +16,9 @@ fn help() {
 
 #[test]
 fn help_of_each_verb() {
-    for verb in ["demo", "check", "plan", "sweep", "index", "init", "packs", "schema", "completions", "man"] {
+    for verb in
+        ["demo", "check", "plan", "sweep", "guard", "grants", "index", "init", "packs", "schema", "completions", "man"]
+    {
         insta::assert_snapshot!(format!("help_{verb}"), stdout(&[verb, "--help"]));
     }
     insta::assert_snapshot!("help_packs_show", stdout(&["packs", "show", "--help"]));
