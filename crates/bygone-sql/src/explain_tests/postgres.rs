@@ -1,13 +1,15 @@
 //! PostgreSQL's plans, also of a statement that was run a hundred times.
 
+use bygone_core::{Boundary, Target};
 use bygone_testkit::Postgres;
 
-use super::{BOUNDARY_S, ROWS, Stage, seconds, short};
+use super::{BOUNDARY_S, Middle, ROWS, Stage, cutoff, seconds, short};
 use crate::engine::Engine;
-use crate::policy::{Deadline, Format};
+use crate::policy::{ColumnRef, Deadline, Format, RowPolicy};
 use crate::query::Query;
+use crate::target::RowTarget;
 use crate::value::Value;
-use crate::walk::Walk;
+use crate::walk::{Position, Upper, Walk};
 
 async fn set(create: &str, values: &str, deadline: Deadline) -> Stage {
     let database = Postgres::shared().await.fresh_database().await;
@@ -151,10 +153,10 @@ async fn explain_prepared(stage: &Stage, statement: &Query) -> String {
 }
 
 /// Runs each statement of a page a hundred times through the driver, which keeps it prepared, and undoes it.
-async fn run_a_hundred_times(stage: &Stage, mode: &str) -> Vec<(Query, String)> {
+async fn run_a_hundred_times(stage: &Stage, statements: Vec<Query>, mode: &str) -> Vec<(Query, String)> {
     stage.run(&format!("SET plan_cache_mode = {mode}")).await;
     let mut explained = Vec::new();
-    for statement in stage.along().await {
+    for statement in statements {
         for _ in 0..100 {
             stage.run("BEGIN").await;
             stage.query(&statement).await;
@@ -174,11 +176,45 @@ async fn the_hundredth_time_is_as_the_first() {
     for (create, expected) in
         [(indexed, "Index Scan using by_deadline on items: deadline"), (bare, "Tid Range Scan on items: ctid")]
     {
-        // As the session is set; as PostgreSQL would choose by itself; and without knowledge of the values.
+        // With the values; as PostgreSQL chooses by itself, which is how the session is set; and without the values.
         for mode in ["force_custom_plan", "auto", "force_generic_plan"] {
             let stage = set(create, "n, TIME, 'filler'", Deadline::column("deadline")).await;
-            for (statement, plan) in run_a_hundred_times(&stage, mode).await {
+            for (statement, plan) in run_a_hundred_times(&stage, stage.along().await, mode).await {
                 assert_led(&plan, &statement, expected);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn families_go_by_their_indexes_the_hundredth_time_too() {
+    let create = "CREATE TABLE items (id bigint PRIMARY KEY, deadline timestamptz, filler text); \
+                  CREATE INDEX by_deadline ON items (deadline); \
+                  CREATE TABLE parts (item bigint REFERENCES items); CREATE INDEX parts_item ON parts (item); \
+                  CREATE TABLE pins (item bigint REFERENCES items); CREATE INDEX pins_item ON pins (item)";
+    let parts =
+        "INSERT INTO parts SELECT id FROM items; INSERT INTO pins SELECT id FROM items WHERE id % 7 = 0; ANALYZE";
+    for mode in ["auto", "force_generic_plan"] {
+        let mut stage = set(create, "n, TIME, 'filler'", Deadline::column("deadline")).await;
+        stage.run(parts).await;
+        let policy = RowPolicy {
+            with: vec![vec![ColumnRef::new("parts", "item")]],
+            unless_referenced_by: vec![ColumnRef::new("pins", "item")],
+            ..RowPolicy::new("policy", "items", Deadline::column("deadline"))
+        };
+        let mut target = RowTarget::bind(&stage.source, &policy).await.unwrap();
+        target.survey(Boundary::at(cutoff())).await.unwrap();
+        stage.target = target;
+        let Middle { from, to, .. } = stage.middle().await;
+        let (binding, axis) = (&stage.target.binding, &stage.choice().axis);
+        let (from, to) = (Position::From(from), Upper::Below(to));
+        let lock = binding.lock_range(axis, &from, &to, cutoff());
+        let remove = binding.remove_families(axis, &from, &to, cutoff());
+        let explained = run_a_hundred_times(&stage, vec![lock, remove], mode).await;
+        for ((statement, plan), indexes) in explained.iter().zip([1, 3]) {
+            assert!(!plan.contains("Seq Scan"), "{}\n{}", statement.text(), short(plan));
+            for index in &["by_deadline", "parts_item", "pins_item"][..indexes] {
+                assert!(plan.contains(index), "{mode}: {index} is not in\n{}", short(plan));
             }
         }
     }

@@ -121,3 +121,19 @@ seeds! {
 async fn thousands_of_equal_timestamps() {
     agree(1_000, 4_000).await;
 }
+
+/// The cascade from browser sessions into `compat_sso_logins` has no index: a batch of 1,000 took 22 seconds.
+#[tokio::test]
+async fn the_index_that_is_missing_is_named() {
+    let world = world().await;
+    let findings = world.run(&["check", "--format", "json"]).ends(0).json()["findings"].clone();
+    let missing: Vec<&str> = findings
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["code"] == "rows::unindexed_reference")
+        .filter_map(|finding| finding["message"].as_str())
+        .collect();
+    assert!(missing.iter().any(|message| message.starts_with("`compat_sso_logins`.user_session_id")), "{missing:#?}");
+    assert!(!missing.iter().any(|message| message.contains("oauth2_access_tokens")), "{missing:#?}");
+}
