@@ -92,8 +92,8 @@ impl Bed for PostgresBed {
     async fn peer(&mut self, peer: Contender, case: &Case, copy: &str) -> Result<Run, Failure> {
         match peer {
             Contender::OneDelete => peers::one_delete(copy).await,
-            Contender::PeerLoop if case.work == Work::Tokens => peers::batch_loop(copy).await,
-            Contender::PeerLoop => sessions::batch_loop(copy, case.work).await,
+            Contender::PeerLoop if case.work == Work::Tokens => peers::batch_loop(copy, peers::BATCH).await,
+            Contender::PeerLoop => peers::batch_loop(copy, sessions::batch(case.work)).await,
             other => Err(format!("{} does not run on PostgreSQL", other.name()).into()),
         }
     }

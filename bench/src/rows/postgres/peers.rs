@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::rows::series::{Run, Stopwatch, now_text};
 
 /// Rows in a batch of the loop, as its authors set it.
-pub(super) const BATCH_ROWS: i64 = 1_000;
+const BATCH_ROWS: i64 = 1_000;
 
 /// The limit: the database by itself, in one transaction.
 pub(super) async fn one_delete(url: &str) -> Result<Run, Failure> {
@@ -20,7 +20,7 @@ pub(super) async fn one_delete(url: &str) -> Result<Run, Failure> {
 
 /// The loop that an auth server runs for its tokens: lock the next batch by time, delete it by id, commit, and go on
 /// from the last time seen, until a batch comes back short. Two bounds without a NULL in them keep its index in use.
-const BATCH: &str = "
+pub(super) const BATCH: &str = "
     WITH due AS (
         SELECT id, expires_at FROM tokens
         WHERE expires_at >= $1::timestamptz AND expires_at < $2::timestamptz
@@ -30,8 +30,8 @@ const BATCH: &str = "
     )
     SELECT count(*), max(expires_at)::text FROM gone";
 
-/// See [`BATCH`].
-pub(super) async fn batch_loop(url: &str) -> Result<Run, Failure> {
+/// Batch after batch of such a statement, a transaction each, until one comes back short.
+pub(super) async fn batch_loop(url: &str, text: &'static str) -> Result<Run, Failure> {
     let watch = Stopwatch::start();
     let mut connection = PgConnection::connect(url).await?;
     let until = now_text();
@@ -40,7 +40,7 @@ pub(super) async fn batch_loop(url: &str) -> Result<Run, Failure> {
     loop {
         let page = Stopwatch::start();
         let mut transaction = connection.begin().await?;
-        let row = sqlx::query(BATCH).bind(&since).bind(&until).bind(BATCH_ROWS).fetch_one(&mut *transaction).await?;
+        let row = sqlx::query(text).bind(&since).bind(&until).bind(BATCH_ROWS).fetch_one(&mut *transaction).await?;
         transaction.commit().await?;
         pages.push(page.time());
         let (removed, last): (i64, Option<String>) = (row.try_get(0)?, row.try_get(1)?);

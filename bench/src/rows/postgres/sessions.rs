@@ -1,12 +1,11 @@
 //! An auth server's sessions: those of applications with their tokens, and those of browsers that they hang on.
 
 use bygone_testkit::{Database, PostgresEngine};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::peers::BATCH_ROWS;
 use crate::failure::Failure;
 use crate::rows::case::{Case, Work};
-use crate::rows::series::{Left, Run, Stopwatch, now_text};
+use crate::rows::series::Left;
 
 /// Every foreign key that a session has in such a server, also those of tables that are empty here: each is asked for
 /// every row that goes.
@@ -122,29 +121,9 @@ const BROWSERS: &str = "
     )
     SELECT count(*), max(finished_at)::text FROM gone";
 
-/// Batch after batch, until one comes back short.
-pub(super) async fn batch_loop(url: &str, work: Work) -> Result<Run, Failure> {
-    let text = if work == Work::Sessions { SESSIONS } else { BROWSERS };
-    let watch = Stopwatch::start();
-    let mut connection = PgConnection::connect(url).await?;
-    let until = now_text();
-    let mut since = "-infinity".to_owned();
-    let mut pages = Vec::new();
-    loop {
-        let page = Stopwatch::start();
-        let mut transaction = connection.begin().await?;
-        let row = sqlx::query(text).bind(&since).bind(&until).bind(BATCH_ROWS).fetch_one(&mut *transaction).await?;
-        transaction.commit().await?;
-        pages.push(page.time());
-        let (removed, last): (i64, Option<String>) = (row.try_get(0)?, row.try_get(1)?);
-        match last {
-            Some(last) if removed >= BATCH_ROWS => since = last,
-            _ => break,
-        }
-    }
-    let time = watch.time();
-    connection.close().await?;
-    Ok(Run { time, pages, phases: None })
+/// The statement for a batch of this work.
+pub(super) fn batch(work: Work) -> &'static str {
+    if work == Work::Sessions { SESSIONS } else { BROWSERS }
 }
 
 /// What is left, and what of it should be gone: finished, and nothing points at it.

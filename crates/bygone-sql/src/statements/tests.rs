@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
+use crate::bind::KeyColumn;
 use crate::catalog::{Column, Storage, Table};
 use crate::comparison::Kind;
 use crate::family::Family;

@@ -3,7 +3,9 @@
 use insta::assert_snapshot;
 
 use super::*;
+use crate::value::Row;
 use crate::walk::{Choice, Shape};
+use crate::walk::{Position, Upper};
 
 /// By slices where rows lie in order, across the table where many of them are scattered.
 fn choice(binding: &Binding, scattered: bool) -> Choice {
