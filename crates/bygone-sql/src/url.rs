@@ -29,6 +29,11 @@ impl SourceUrl {
                 if path.is_empty() {
                     return Err(SqlError::new(ErrorKind::Unfit, "the url names no file: say `sqlite:path/to/file.db`"));
                 }
+                // Read as part of the name they would make another file of it, and say nothing.
+                if let Some((_, parameters)) = path.split_once('?') {
+                    let message = format!("an sqlite url takes no parameters, and this has `?{parameters}`");
+                    return Err(SqlError::new(ErrorKind::Unfit, message));
+                }
                 Ok(Self { engine: Engine::Sqlite, address: path.to_owned() })
             }
             other => Err(SqlError::new(ErrorKind::Unfit, format!("`{other}:` is no database that bygone knows"))),
@@ -102,6 +107,8 @@ mod tests {
             assert_eq!(SourceUrl::parse(text).unwrap().as_str(), path);
         }
         assert!(SourceUrl::parse("sqlite:").is_err());
+        let error = SourceUrl::parse("sqlite:a.db?mode=ro").unwrap_err();
+        assert_eq!(error.to_string(), "an sqlite url takes no parameters, and this has `?mode=ro`");
         assert!(SourceUrl::parse("oracle://x").is_err());
         assert!(SourceUrl::parse("no url").is_err());
     }

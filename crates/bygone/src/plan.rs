@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assembly::{Access, Assembly, Bound, assemble, brake, row_policy, select};
 use crate::cli::{self, Format, Global};
-use crate::config::{Config, Policy, Schedule};
+use crate::config::{self, Config, Policy, Schedule};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::{Once, Problem};
@@ -21,6 +21,16 @@ pub(crate) struct Plan {
     pub(crate) policies: Vec<PolicyPlan>,
 }
 
+/// What a policy does to what is bygone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PlannedAction {
+    /// It goes.
+    Remove,
+    /// It stays, and columns of it change.
+    Change,
+}
+
 /// One policy's part of a plan.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PolicyPlan {
@@ -28,7 +38,9 @@ pub(crate) struct PolicyPlan {
     pub(crate) source: String,
     /// Refused where a sweep would be refused.
     pub(crate) outcome: Outcome,
-    /// How many items would go; null when that could not be counted.
+    /// What would become of the items.
+    pub(crate) action: PlannedAction,
+    /// How many items would go, or change; null when that could not be counted.
     pub(crate) would_remove: Option<u64>,
     /// Rows without a deadline that can be read: kept.
     pub(crate) unreadable: u64,
@@ -157,6 +169,10 @@ fn empty(config: &Config, policy: &Policy) -> PolicyPlan {
         policy: policy.name.clone(),
         source: policy.source.clone(),
         outcome: Outcome::Complete,
+        action: match policy.action {
+            config::Action::Remove => PlannedAction::Remove,
+            config::Action::Update { .. } => PlannedAction::Change,
+        },
         would_remove: None,
         unreadable: 0,
         oldest: None,

@@ -1,7 +1,7 @@
 //! A plan, for people.
 
 use super::{grouped, table};
-use crate::plan::{Plan, PolicyPlan};
+use crate::plan::{Plan, PlannedAction, PolicyPlan};
 
 /// The plan as a table, with what to look at below it.
 pub(crate) fn render(plan: &Plan) -> String {
@@ -22,16 +22,18 @@ pub(crate) fn render(plan: &Plan) -> String {
     for policy in &plan.policies {
         lines.extend(remarks(policy).into_iter().map(|remark| format!("{}: {remark}", policy.policy)));
     }
-    let total: u64 = plan.policies.iter().filter_map(|policy| policy.would_remove).sum();
+    let removes = plan.policies.iter().filter(|policy| policy.action == PlannedAction::Remove);
+    let total: u64 = removes.filter_map(|policy| policy.would_remove).sum();
     lines.push(format!("{} would be removed, boundary {}; nothing was written", grouped(total), plan.boundary));
     lines.join("\n")
 }
 
 fn would_remove(policy: &PolicyPlan) -> String {
     match (&policy.error, policy.would_remove) {
-        (Some(_), _) => "refused".to_owned(),
+        (Some(_), _) => policy.outcome.as_str().to_owned(),
         (None, None) => "unknown".to_owned(),
         (None, Some(items)) if policy.brake.is_some() => format!("{} (brake)", grouped(items)),
+        (None, Some(items)) if policy.action == PlannedAction::Change => format!("{} (changed)", grouped(items)),
         (None, Some(items)) => grouped(items),
     }
 }
@@ -40,6 +42,9 @@ fn remarks(policy: &PolicyPlan) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(walk), Some(why)) = (&policy.walk, &policy.why) {
         lines.push(format!("walks by {walk}: {why}"));
+    }
+    if !policy.children.is_empty() {
+        lines.push(format!("rows of {} go along, in that order", policy.children.join(", ")));
     }
     if policy.unreadable > 0 {
         lines.push(format!("{} rows have no deadline that can be read; they stay", grouped(policy.unreadable)));

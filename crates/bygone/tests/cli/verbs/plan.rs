@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use crate::support::{Engine, TOKENS, World, on_each_engine, policy_over};
 
 /// The fields of a policy in a plan, in their order.
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 22] = [
     "policy",
     "source",
     "outcome",
+    "action",
     "would_remove",
     "unreadable",
     "oldest",
@@ -149,4 +150,24 @@ async fn a_plan_names_what_hangs_on_the_rows() {
     for warning in ["no index serves expires_at", "rows of `uses` go along", "`audits`.token points at cannot go"] {
         assert!(warnings.contains(warning), "{warning:?} is not in {warnings}");
     }
+}
+
+#[tokio::test]
+async fn a_plan_tells_what_changes_from_what_goes() {
+    let world = World::with_tokens(Engine::Sqlite).await;
+    world
+        .run_sql(
+            "ALTER TABLE tokens ADD COLUMN address TEXT; UPDATE tokens SET address = 'x'; \
+             CREATE TABLE uses (id INTEGER PRIMARY KEY, token INTEGER REFERENCES tokens (id))",
+        )
+        .await;
+    world.add_lines("clear = [\"address\"]");
+    let policy = world.refuses(0, &["plan", "--format", "json"]).await.only_policy();
+    assert_eq!((&policy["action"], &policy["would_remove"]), (&json!("change"), &json!(60)));
+    let text = world.refuses(0, &["plan"]).await.stdout;
+    assert!(text.contains("60 (changed)") && text.contains("0 would be removed"), "{text}");
+    world.add_lines("with = [\"uses.token\"]");
+    let policy = world.refuses(0, &["plan", "--format", "json"]).await.only_policy();
+    assert_eq!((&policy["action"], &policy["children"]), (&json!("remove"), &json!(["uses"])));
+    assert!(world.refuses(0, &["plan"]).await.stdout.contains("rows of uses go along"));
 }
