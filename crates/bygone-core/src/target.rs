@@ -29,6 +29,12 @@ pub trait Target: Send {
     /// Whether the source holds at least so many items, bygone or not. Costs no more than counting that far.
     async fn holds_at_least(&mut self, items: u64) -> Result<bool, TargetError>;
 
+    /// Removes, at one stroke, a part of the source that is bygone as a whole and has at most so many items; `None` when
+    /// there is none. Asked again and again before the first page.
+    async fn whole(&mut self, _boundary: Boundary, _items_max: u64) -> Result<Option<Page>, TargetError> {
+        Ok(None)
+    }
+
     /// Sweeps one page.
     async fn page(&mut self, request: PageRequest<'_>) -> Result<Page, TargetError>;
 

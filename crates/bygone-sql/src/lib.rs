@@ -27,6 +27,7 @@ mod local_time;
 mod newest;
 mod order;
 mod page;
+mod partitions;
 mod plan;
 mod policy;
 mod preflight;

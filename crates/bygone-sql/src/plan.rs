@@ -34,6 +34,8 @@ pub struct RowPlan {
     pub index: Option<String>,
     /// The statements of a page.
     pub statements: Vec<String>,
+    /// Partitions that go as a whole, before any rows.
+    pub partitions: Vec<String>,
     /// Tables whose rows go first, in that order.
     pub children: Vec<String>,
     /// References that take or change rows elsewhere when a row goes here.
@@ -55,6 +57,7 @@ impl RowTarget {
             why: choice.why.clone(),
             index: choice.index.clone(),
             statements: statements.iter().map(|statement| statement.text().to_owned()).collect(),
+            partitions: self.past_partitions.iter().map(|partition| partition.name.clone()).collect(),
             children: binding.family.children.iter().map(|child| child.name.clone()).collect(),
             cascades: self.references().filter(touches).collect(),
             estimated_seconds: bygone.map(|rows| rows.div_ceil(rate)),

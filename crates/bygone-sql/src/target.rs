@@ -12,6 +12,7 @@ use crate::catalog::Storage;
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::page::PageSweep;
+use crate::partitions::Partition;
 use crate::policy::RowPolicy;
 use crate::query::Query;
 use crate::source::{SharedSource, Source};
@@ -43,6 +44,10 @@ pub struct RowTarget {
     /// What the table was like when the policy was bound, and pages since somebody looked.
     fingerprint: String,
     pages_unseen: u32,
+    /// Partitions that a survey found to be past as a whole.
+    pub(crate) past_partitions: Vec<Partition>,
+    /// Those that could not go as a whole: their rows go one by one.
+    kept_partitions: Vec<String>,
 }
 
 /// Where the next page begins. The end of a heap is fixed by the first page: what is appended later is new.
@@ -68,6 +73,8 @@ impl RowTarget {
             surveyed: None,
             fingerprint,
             pages_unseen: 0,
+            past_partitions: Vec::new(),
+            kept_partitions: Vec::new(),
         })
     }
 
@@ -152,6 +159,7 @@ impl RowTarget {
         let oldest = if bygone == Some(0) { None } else { self.oldest(source, cutoff).await? };
         let (unreadable, warning) = self.count_unreadable(source).await?;
         self.choose(source, bygone, cutoff).await?;
+        self.past_partitions = self.binding.past_partitions(source, cutoff).await?;
         Ok(Survey { bygone, unreadable, oldest, warnings: warning.into_iter().collect(), requests: 0 })
     }
 
@@ -255,6 +263,24 @@ impl Target for RowTarget {
         }
         let rows = self.source.lock().await.query(&self.binding.holds(items)).await?;
         Ok(first_count(&rows).is_some_and(|count| count >= items))
+    }
+
+    async fn whole(&mut self, boundary: Boundary, items_max: u64) -> Result<Option<Page>, TargetError> {
+        let Some(cutoff) = self.cutoff(boundary) else { return Ok(None) };
+        let shared = SharedSource::clone(&self.source);
+        let mut source = shared.lock().await;
+        let before = source.requests();
+        for partition in self.binding.past_partitions(&mut source, cutoff).await? {
+            if self.kept_partitions.contains(&partition.name) {
+                continue;
+            }
+            if let Some(mut page) = self.binding.drop_partition(&mut source, &partition, items_max).await? {
+                page.requests = source.requests() - before;
+                return Ok(Some(page));
+            }
+            self.kept_partitions.push(partition.name);
+        }
+        Ok(None)
     }
 
     async fn page(&mut self, request: PageRequest<'_>) -> Result<Page, TargetError> {

@@ -51,6 +51,8 @@ pub(crate) struct PolicyPlan {
     pub(crate) why: Option<String>,
     pub(crate) index: Option<String>,
     pub(crate) statements: Vec<String>,
+    /// Partitions that would go as a whole.
+    pub(crate) partitions: Vec<String>,
     /// Tables whose rows would go first, in that order.
     pub(crate) children: Vec<String>,
     pub(crate) cascades: serde_json::Value,
@@ -159,6 +161,7 @@ fn describe(plan: &mut PolicyPlan, rows: RowPlan) {
     plan.why = Some(rows.why);
     plan.index = rows.index;
     plan.statements = rows.statements;
+    plan.partitions = rows.partitions;
     plan.children = rows.children;
     plan.cascades = serde_json::to_value(rows.cascades).unwrap_or_default();
     plan.estimated_seconds = rows.estimated_seconds;
@@ -182,6 +185,7 @@ fn empty(config: &Config, policy: &Policy) -> PolicyPlan {
         why: None,
         index: None,
         statements: Vec::new(),
+        partitions: Vec::new(),
         children: Vec::new(),
         cascades: serde_json::Value::Array(Vec::new()),
         warnings: Vec::new(),

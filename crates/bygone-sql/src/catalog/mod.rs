@@ -38,6 +38,8 @@ pub(crate) struct Table {
     /// How many rows it holds, as the statistics say; `None` when nobody ever counted.
     pub(crate) rows_estimate: Option<u64>,
     pub(crate) storage: Storage,
+    /// Whether its rows are in partitions (PostgreSQL).
+    pub(crate) partitioned: bool,
 }
 
 /// How rows lie in the table.

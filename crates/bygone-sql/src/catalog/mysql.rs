@@ -89,6 +89,7 @@ pub(super) async fn read_in(source: &mut Source, schema: Option<&str>, name: &st
         foreign_keys: foreign_keys.iter().map(ForeignKey::read).collect(),
         rows_estimate: row.get(2).and_then(Value::count),
         storage: Storage::Key,
+        partitioned: false,
     })
 }
 

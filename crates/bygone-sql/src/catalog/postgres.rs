@@ -102,6 +102,7 @@ pub(super) async fn read_in(source: &mut Source, schema: Option<&str>, name: &st
         quoted: Engine::Postgres.quote_in(Some(&text(row, 1)), name),
         name: name.to_owned(),
         storage: storage(row, &columns),
+        partitioned: text(row, 3) == "p",
         columns: columns.iter().map(column).collect(),
         indexes: indexes.iter().map(index).collect(),
         foreign_keys: foreign_keys.iter().map(ForeignKey::read).collect(),

@@ -68,6 +68,7 @@ pub(super) async fn read(source: &mut Source, name: &str) -> Result<Table, Targe
         indexes,
         foreign_keys: foreign_keys.iter().map(ForeignKey::read).collect(),
         storage,
+        partitioned: false,
     })
 }
 

@@ -43,6 +43,7 @@ fn table(engine: Engine) -> Table {
         foreign_keys: Vec::new(),
         rows_estimate: None,
         storage,
+        partitioned: false,
     }
 }
 

@@ -43,6 +43,9 @@ fn remarks(policy: &PolicyPlan) -> Vec<String> {
     if let (Some(walk), Some(why)) = (&policy.walk, &policy.why) {
         lines.push(format!("walks by {walk}: {why}"));
     }
+    if !policy.partitions.is_empty() {
+        lines.push(format!("partitions that go as a whole: {}", policy.partitions.join(", ")));
+    }
     if !policy.children.is_empty() {
         lines.push(format!("rows of {} go along, in that order", policy.children.join(", ")));
     }

@@ -4,6 +4,7 @@ mod children;
 mod guards;
 mod newest;
 mod order;
+mod partitions;
 mod preflight;
 mod updates;
 

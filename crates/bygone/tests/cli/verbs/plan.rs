@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Engine, TOKENS, World, on_each_engine, policy_over};
 
 /// The fields of a policy in a plan, in their order.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 23] = [
     "policy",
     "source",
     "outcome",
@@ -19,6 +19,7 @@ const FIELDS: [&str; 22] = [
     "why",
     "index",
     "statements",
+    "partitions",
     "children",
     "cascades",
     "warnings",
@@ -170,4 +171,24 @@ async fn a_plan_tells_what_changes_from_what_goes() {
     let policy = world.refuses(0, &["plan", "--format", "json"]).await.only_policy();
     assert_eq!((&policy["action"], &policy["children"]), (&json!("remove"), &json!(["uses"])));
     assert!(world.refuses(0, &["plan"]).await.stdout.contains("rows of uses go along"));
+}
+
+#[tokio::test]
+async fn a_plan_names_the_partitions_that_go_as_a_whole() {
+    let world = World::empty(Engine::Postgres).await;
+    world
+        .run_sql(
+            "CREATE TABLE tokens (id int, expires_at timestamptz, PRIMARY KEY (id, expires_at)) PARTITION BY RANGE (expires_at); \
+             CREATE TABLE tokens_old PARTITION OF tokens FOR VALUES FROM ('2000-01-01Z') TO ('2021-01-01Z'); \
+             CREATE TABLE tokens_new PARTITION OF tokens FOR VALUES FROM ('2021-01-01Z') TO ('2300-01-01Z')",
+        )
+        .await;
+    world.fill().await;
+    let policy = world.refuses(0, &["plan", "--format", "json"]).await.only_policy();
+    assert_eq!((&policy["partitions"], &policy["would_remove"]), (&json!(["tokens_old"]), &json!(60)));
+    assert!(world.refuses(0, &["plan"]).await.stdout.contains("partitions that go as a whole: tokens_old"));
+    let report = world.run(&["sweep", "--format", "json"]).ends(0).only_policy();
+    assert_eq!((&report["removed"], &report["pages"]), (&json!(60), &json!(2)), "{report:#}");
+    let tables = "SELECT count(*) FROM pg_class WHERE relname = 'tokens_old'";
+    assert_eq!(world.client().await.number(tables).await, 0);
 }

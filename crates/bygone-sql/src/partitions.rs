@@ -1,0 +1,117 @@
+//! Partitions of PostgreSQL that are bygone as a whole: dropped, not swept row by row.
+//!
+//! Only where nothing but the deadline decides, where nothing elsewhere points at the rows, and where no trigger would
+//! have been told of them. Everything else goes row by row.
+
+use bygone_core::{ErrorKind, Page, Tally};
+use jiff::Timestamp;
+
+use crate::bind::Binding;
+use crate::comparison::{Comparison, Kind};
+use crate::engine::Engine;
+use crate::error::SqlError;
+use crate::query::Query;
+use crate::source::Source;
+use crate::target::first_count;
+use crate::value::{Row, Value};
+
+/// A partition of which every row is past the cutoff, if it has a deadline at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Partition {
+    pub(crate) name: String,
+    quoted: String,
+}
+
+impl Binding {
+    /// The partitions that lie wholly before the cutoff, the oldest first.
+    pub(crate) async fn past_partitions(
+        &self,
+        source: &mut Source,
+        cutoff: Timestamp,
+    ) -> Result<Vec<Partition>, SqlError> {
+        let Some((column, bound)) = self.partition_column(cutoff) else { return Ok(Vec::new()) };
+        let rows = source.query(&self.partitions(column, bound)).await?;
+        Ok(rows.iter().filter_map(partition).collect())
+    }
+
+    /// The column that alone decides, and the first value of it that is not bygone.
+    fn partition_column(&self, cutoff: Timestamp) -> Option<(&Comparison, Value)> {
+        let [column] = self.deadline.as_slice() else { return None };
+        let plain = self.filter.is_none() && self.newest.is_none() && self.changes.is_empty() && self.family.is_empty();
+        let comparable = matches!(column.kind, Kind::Instant | Kind::Local(_) | Kind::Date(_));
+        let fits = self.table.engine == Engine::Postgres && self.table.partitioned && plain && comparable;
+        let alone = self.table.incoming().next().is_none();
+        (fits && alone).then(|| column.cutoff(cutoff)).flatten().map(|bound| (column, bound))
+    }
+
+    /// Partitions by range of that one column, whose upper end is not behind the bound. That end is exclusive.
+    fn partitions(&self, column: &Comparison, bound: Value) -> Query {
+        let end = "substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid) from ' TO \\(''([^'']+)''\\)')";
+        let sql_type = &column.sql_type;
+        let text = "SELECT n.nspname::text, c.relname::text FROM pg_catalog.pg_inherits i \
+             JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = i.inhparent \
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0] \
+             WHERE i.inhparent = pg_catalog.to_regclass(";
+        Query::new(Engine::Postgres, text)
+        .bind(Value::from(self.table.quoted.as_str()), Some("text"))
+        .sql(") AND p.partstrat = 'r' AND p.partnatts = 1 AND c.relkind = 'r' AND a.attname = ")
+        .bind(Value::from(column.column.as_str()), Some("text"))
+        .sql(" AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)")
+        .sql(format!(
+            " AND CASE WHEN p.partstrat = 'r' AND p.partnatts = 1 AND {end} IS NOT NULL THEN {end}::{sql_type} <= "
+        ))
+        .bind(bound, Some(sql_type))
+        .sql(format!(" ELSE false END ORDER BY {end}::{sql_type}"))
+    }
+
+    /// Drops a partition, unless a row of it has no deadline that can be read, it has too many rows, or the database
+    /// does not let it go.
+    pub(crate) async fn drop_partition(
+        &self,
+        source: &mut Source,
+        partition: &Partition,
+        items_max: u64,
+    ) -> Result<Option<Page>, SqlError> {
+        source.run("BEGIN").await?;
+        let dropped = self.drop_inside(source, partition, items_max).await;
+        let end = if matches!(dropped, Ok(Some(_))) { "COMMIT" } else { "ROLLBACK" };
+        let ended = source.run(end).await;
+        match dropped {
+            Err(error) if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Unreachable) => Err(error),
+            // In use just now, somebody else's, or something hangs on it: its rows go one by one.
+            Err(_) => Ok(None),
+            Ok(page) => ended.map(|()| page),
+        }
+    }
+
+    async fn drop_inside(
+        &self,
+        source: &mut Source,
+        partition: &Partition,
+        items_max: u64,
+    ) -> Result<Option<Page>, SqlError> {
+        let Partition { quoted, .. } = partition;
+        // Nobody writes to it from here on, so what is counted is what goes.
+        source.run(&format!("LOCK TABLE {quoted} IN SHARE ROW EXCLUSIVE MODE")).await?;
+        let [column] = self.deadline.as_slice() else { return Ok(None) };
+        let name = column.quoted();
+        let unreadable =
+            Query::new(Engine::Postgres, format!("SELECT count(*) FROM {quoted} WHERE {name} IS NULL OR {name} < "))
+                .bind(column.floor(), column.cast());
+        let counted = source.query(&Query::new(Engine::Postgres, format!("SELECT count(*) FROM {quoted}"))).await?;
+        let (Some(rows), Some(0)) = (first_count(&counted), first_count(&source.query(&unreadable).await?)) else {
+            return Ok(None);
+        };
+        if rows > items_max {
+            return Ok(None);
+        }
+        source.run(&format!("DROP TABLE {quoted}")).await?;
+        Ok(Some(Page { tally: Tally::removed(rows), requests: 0, next: None }))
+    }
+}
+
+fn partition(row: &Row) -> Option<Partition> {
+    let (schema, name) = (row.first()?.text()?, row.get(1)?.text()?);
+    Some(Partition { name: name.to_owned(), quoted: Engine::Postgres.quote_in(Some(schema), name) })
+}
