@@ -1,4 +1,4 @@
-//! Partitions of PostgreSQL that are bygone as a whole: dropped, not swept row by row.
+//! Partitions that are bygone as a whole: dropped, not swept row by row.
 //!
 //! Only where nothing but the deadline decides, where nothing elsewhere points at the rows, and where no trigger would
 //! have been told of them. Everything else goes row by row.
@@ -30,8 +30,13 @@ impl Binding {
         cutoff: Timestamp,
     ) -> Result<Vec<Partition>, SqlError> {
         let Some((column, bound)) = self.partition_column(cutoff) else { return Ok(Vec::new()) };
-        let rows = source.query(&self.partitions(column, bound)).await?;
-        Ok(rows.iter().filter_map(partition).collect())
+        let query = match self.table.engine {
+            Engine::Postgres => self.postgres_partitions(column, bound),
+            Engine::MySql => self.mysql_partitions(column, bound, cutoff),
+            Engine::Sqlite => return Ok(Vec::new()),
+        };
+        let rows = source.query(&query).await?;
+        Ok(rows.iter().filter_map(|row| self.partition(row)).collect())
     }
 
     /// The column that alone decides, and the first value of it that is not bygone.
@@ -39,13 +44,13 @@ impl Binding {
         let [column] = self.deadline.as_slice() else { return None };
         let plain = self.filter.is_none() && self.newest.is_none() && self.changes.is_empty() && self.family.is_empty();
         let comparable = matches!(column.kind, Kind::Instant | Kind::Local(_) | Kind::Date(_));
-        let fits = self.table.engine == Engine::Postgres && self.table.partitioned && plain && comparable;
+        let fits = self.table.partitioned && plain && comparable;
         let alone = self.table.incoming().next().is_none();
         (fits && alone).then(|| column.cutoff(cutoff)).flatten().map(|bound| (column, bound))
     }
 
     /// Partitions by range of that one column, whose upper end is not behind the bound. That end is exclusive.
-    fn partitions(&self, column: &Comparison, bound: Value) -> Query {
+    fn postgres_partitions(&self, column: &Comparison, bound: Value) -> Query {
         let end = "substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid) from ' TO \\(''([^'']+)''\\)')";
         let sql_type = &column.sql_type;
         let text = "SELECT n.nspname::text, c.relname::text FROM pg_catalog.pg_inherits i \
@@ -65,6 +70,31 @@ impl Binding {
         .sql(format!(" ELSE false END ORDER BY {end}::{sql_type}"))
     }
 
+    /// The same of MySQL, where the range is of the column itself, or of the seconds that a TIMESTAMP counts.
+    fn mysql_partitions(&self, column: &Comparison, bound: Value, cutoff: Timestamp) -> Query {
+        let (name, schema) = (self.table.name.as_str(), self.table.schema.as_deref().unwrap_or_default());
+        let table = |query: Query| {
+            query.bind(Value::from(schema), None).sql(" AND p.TABLE_NAME = ").bind(Value::from(name), None)
+        };
+        let quoted = column.quoted();
+        table(Query::new(
+            Engine::MySql,
+            "SELECT CAST(p.PARTITION_NAME AS CHAR) FROM information_schema.PARTITIONS p WHERE p.TABLE_SCHEMA = ",
+        ))
+        .sql(" AND p.SUBPARTITION_NAME IS NULL AND p.PARTITION_DESCRIPTION <> 'MAXVALUE'")
+        .sql(" AND NOT EXISTS (SELECT 1 FROM information_schema.TRIGGERS t WHERE t.EVENT_MANIPULATION = 'DELETE'")
+        .sql(" AND t.EVENT_OBJECT_SCHEMA = p.TABLE_SCHEMA AND t.EVENT_OBJECT_TABLE = p.TABLE_NAME)")
+        .sql(" AND CASE WHEN p.PARTITION_METHOD = 'RANGE COLUMNS' AND p.PARTITION_EXPRESSION = ")
+        .bind(Value::from(quoted.as_str()), None)
+        .sql(" THEN CAST(TRIM(BOTH '\\'' FROM p.PARTITION_DESCRIPTION) AS DATETIME(6)) <= CAST(")
+        .bind(bound, None)
+        .sql(" AS DATETIME(6)) WHEN p.PARTITION_METHOD = 'RANGE' AND LOWER(p.PARTITION_EXPRESSION) = ")
+        .bind(Value::from(format!("unix_timestamp({})", quoted.to_lowercase()).as_str()), None)
+        .sql(" THEN CAST(p.PARTITION_DESCRIPTION AS SIGNED) <= ")
+        .bind(Value::Int(cutoff.as_second()), None)
+        .sql(" ELSE FALSE END ORDER BY p.PARTITION_ORDINAL_POSITION")
+    }
+
     /// Drops a partition, unless a row of it has no deadline that can be read, it has too many rows, or the database
     /// does not let it go.
     pub(crate) async fn drop_partition(
@@ -73,9 +103,21 @@ impl Binding {
         partition: &Partition,
         items_max: u64,
     ) -> Result<Option<Page>, SqlError> {
-        source.run("BEGIN").await?;
-        let dropped = self.drop_inside(source, partition, items_max).await;
-        let end = if matches!(dropped, Ok(Some(_))) { "COMMIT" } else { "ROLLBACK" };
+        let table = &self.table.quoted;
+        // Nobody writes to it from here on, so what is counted is what goes.
+        let begin = match self.table.engine {
+            Engine::MySql => format!("LOCK TABLES {table} WRITE"),
+            _ => "BEGIN".to_owned(),
+        };
+        let dropped = match source.run(&begin).await {
+            Ok(()) => self.drop_inside(source, partition, items_max).await,
+            Err(error) => Err(error),
+        };
+        let end = match (self.table.engine, &dropped) {
+            (Engine::MySql, _) => "UNLOCK TABLES",
+            (_, Ok(Some(_))) => "COMMIT",
+            _ => "ROLLBACK",
+        };
         let ended = source.run(end).await;
         match dropped {
             Err(error) if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Unreachable) => Err(error),
@@ -91,27 +133,35 @@ impl Binding {
         partition: &Partition,
         items_max: u64,
     ) -> Result<Option<Page>, SqlError> {
-        let Partition { quoted, .. } = partition;
-        // Nobody writes to it from here on, so what is counted is what goes.
-        source.run(&format!("LOCK TABLE {quoted} IN SHARE ROW EXCLUSIVE MODE")).await?;
         let [column] = self.deadline.as_slice() else { return Ok(None) };
-        let name = column.quoted();
-        let unreadable =
-            Query::new(Engine::Postgres, format!("SELECT count(*) FROM {quoted} WHERE {name} IS NULL OR {name} < "))
-                .bind(column.floor(), column.cast());
-        let counted = source.query(&Query::new(Engine::Postgres, format!("SELECT count(*) FROM {quoted}"))).await?;
+        let (quoted, name, engine) = (&partition.quoted, column.quoted(), self.table.engine);
+        let (rows_of, drop) = if engine == Engine::MySql {
+            let table = &self.table.quoted;
+            (format!("{table} PARTITION ({quoted})"), format!("ALTER TABLE {table} DROP PARTITION {quoted}"))
+        } else {
+            source.run(&format!("LOCK TABLE {quoted} IN SHARE ROW EXCLUSIVE MODE")).await?;
+            (quoted.clone(), format!("DROP TABLE {quoted}"))
+        };
+        let readable = column.readable().map(|readable| format!(" OR NOT ({readable})")).unwrap_or_default();
+        let unreadable = format!("SELECT count(*) FROM {rows_of} WHERE {name} IS NULL{readable} OR {name} < ");
+        let unreadable = Query::new(engine, unreadable).bind(column.floor(), column.cast());
+        let counted = source.query(&Query::new(engine, format!("SELECT count(*) FROM {rows_of}"))).await?;
         let (Some(rows), Some(0)) = (first_count(&counted), first_count(&source.query(&unreadable).await?)) else {
             return Ok(None);
         };
         if rows > items_max {
             return Ok(None);
         }
-        source.run(&format!("DROP TABLE {quoted}")).await?;
+        source.run(&drop).await?;
         Ok(Some(Page { tally: Tally::removed(rows), requests: 0, next: None }))
     }
-}
 
-fn partition(row: &Row) -> Option<Partition> {
-    let (schema, name) = (row.first()?.text()?, row.get(1)?.text()?);
-    Some(Partition { name: name.to_owned(), quoted: Engine::Postgres.quote_in(Some(schema), name) })
+    fn partition(&self, row: &Row) -> Option<Partition> {
+        let engine = self.table.engine;
+        let (schema, name) = match engine {
+            Engine::MySql => (None, row.first()?.text()?),
+            _ => (Some(row.first()?.text()?), row.get(1)?.text()?),
+        };
+        Some(Partition { name: name.to_owned(), quoted: engine.quote_in(schema, name) })
+    }
 }

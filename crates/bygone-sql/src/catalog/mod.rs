@@ -38,7 +38,7 @@ pub(crate) struct Table {
     /// How many rows it holds, as the statistics say; `None` when nobody ever counted.
     pub(crate) rows_estimate: Option<u64>,
     pub(crate) storage: Storage,
-    /// Whether its rows are in partitions (PostgreSQL).
+    /// Whether its rows are in partitions.
     pub(crate) partitioned: bool,
 }
 

@@ -11,7 +11,8 @@ use crate::source::Source;
 use crate::value::{Row, Value};
 
 const TABLE: &str = "SELECT CAST(TABLE_NAME AS CHAR), CAST(TABLE_TYPE AS CHAR), CAST(TABLE_ROWS AS SIGNED), \
-     CAST(ENGINE AS CHAR) FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}";
+     CAST(ENGINE AS CHAR), LOCATE('partitioned', CREATE_OPTIONS) > 0 FROM information_schema.TABLES \
+     WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}";
 const TABLES: &str = "SELECT CAST(TABLE_NAME AS CHAR) FROM information_schema.TABLES \
      WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'BASE TABLE' ORDER BY 1";
 const COLUMNS: &str = "SELECT CAST(COLUMN_NAME AS CHAR), LOWER(CAST(DATA_TYPE AS CHAR)), IS_NULLABLE = 'YES', \
@@ -89,7 +90,7 @@ pub(super) async fn read_in(source: &mut Source, schema: Option<&str>, name: &st
         foreign_keys: foreign_keys.iter().map(ForeignKey::read).collect(),
         rows_estimate: row.get(2).and_then(Value::count),
         storage: Storage::Key,
-        partitioned: false,
+        partitioned: truth(row, 4),
     })
 }
 

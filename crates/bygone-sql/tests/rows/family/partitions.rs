@@ -1,4 +1,4 @@
-//! Partitions of PostgreSQL that are past as a whole are dropped, and only those.
+//! Partitions that are past as a whole are dropped, and only those.
 
 use bygone_core::{Budget, Outcome};
 use bygone_sql::{ColumnRef, Deadline, Engine, RowPolicy, RowTarget};
@@ -14,7 +14,7 @@ async fn months(extra: &str) -> World {
          CREATE TABLE events_09 PARTITION OF events FOR VALUES FROM ('2026-09-01Z') TO ('2026-10-01Z'); \
          CREATE TABLE events_10 PARTITION OF events FOR VALUES FROM ('2026-10-01Z') TO ('2026-11-01Z'); \
          CREATE TABLE events_11a PARTITION OF events FOR VALUES FROM ('2026-11-01Z') TO ('2026-11-15 12:00Z'); \
-         CREATE TABLE events_11b PARTITION OF events FOR VALUES FROM ('2026-11-15 12:00Z') TO ('2026-12-01Z'); \
+         CREATE TABLE events_11b PARTITION OF events FOR VALUES FROM ('2026-11-15 12:00Z') TO ('2026-11-15 14:00Z'); \
          CREATE TABLE events_rest PARTITION OF events DEFAULT; \
          INSERT INTO events SELECT n, timestamptz '2026-09-10Z' + n * interval '1 minute' FROM generate_series(1, 100) n; \
          INSERT INTO events SELECT n, timestamptz '2026-10-10Z' + n * interval '1 minute' FROM generate_series(101, 200) n; \
@@ -136,4 +136,62 @@ async fn without_the_right_to_drop_rows_go_one_by_one() {
     let report = sweep(target, Budget::default()).await;
     assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 301), "{report:?}");
     assert_eq!(partitions(&mut world.client().await).await, ALL);
+}
+
+/// MariaDB: ranges of the column itself, and of the seconds of a TIMESTAMP.
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_of_mariadb_are_dropped_too() {
+    let columns = "PARTITION BY RANGE COLUMNS (at) (PARTITION p09 VALUES LESS THAN ('2026-10-01'), \
+                   PARTITION p11a VALUES LESS THAN ('2026-11-15 12:00:00'), PARTITION p11b VALUES LESS THAN ('2026-12-01'), \
+                   PARTITION rest VALUES LESS THAN (MAXVALUE))";
+    let seconds = "PARTITION BY RANGE (UNIX_TIMESTAMP(at)) (PARTITION p09 VALUES LESS THAN (UNIX_TIMESTAMP('2026-10-01')), \
+                   PARTITION p11a VALUES LESS THAN (UNIX_TIMESTAMP('2026-11-15 12:00:00')), \
+                   PARTITION p11b VALUES LESS THAN (UNIX_TIMESTAMP('2026-12-01')), PARTITION rest VALUES LESS THAN (MAXVALUE))";
+    for (kind, by) in [("DATETIME(6)", columns), ("TIMESTAMP", seconds)] {
+        let world = World::with(
+            Engine::MySql,
+            &format!(
+                "CREATE TABLE events (id INT, at {kind} NOT NULL, PRIMARY KEY (id, at)) {by}; \
+                 INSERT INTO events SELECT seq, TIMESTAMPADD(MINUTE, seq, '2026-09-10') FROM seq_1_to_100; \
+                 INSERT INTO events SELECT seq, TIMESTAMPADD(MINUTE, seq, '2026-11-10') FROM seq_101_to_200; \
+                 INSERT INTO events SELECT seq, TIMESTAMPADD(MINUTE, seq - 201, '2026-11-15 12:00:00') FROM seq_201_to_300"
+            ),
+        )
+        .await;
+        let report = world.sweep(&by_time()).await;
+        assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 200), "{kind}: {report:?}");
+        let mut client = world.client().await;
+        let names = "SELECT PARTITION_NAME FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = DATABASE() \
+                     AND TABLE_NAME = 'events' ORDER BY PARTITION_ORDINAL_POSITION";
+        assert_eq!(client.texts(names).await, ["p11b", "rest"], "{kind}");
+        assert_eq!(left(&mut client).await, (100, 201));
+        // The next sweep uses the table as everybody does.
+        assert_eq!(world.sweep(&by_time()).await.tally.removed, 0);
+    }
+}
+
+/// A zero date is no deadline, and lies before all others; and a trigger hears of every row.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_of_mariadb_with_a_row_to_keep_stays() {
+    let make = "CREATE TABLE events (id INT, at DATETIME NOT NULL, PRIMARY KEY (id, at)) PARTITION BY RANGE COLUMNS (at) \
+                (PARTITION p09 VALUES LESS THAN ('2026-10-01'), PARTITION p10 VALUES LESS THAN ('2026-11-01'), \
+                PARTITION rest VALUES LESS THAN (MAXVALUE)); \
+                INSERT INTO events VALUES (2, '2026-09-10'), (3, '2026-10-10'), (4, '2026-12-10')";
+    let names = "SELECT PARTITION_NAME FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = DATABASE() \
+                 AND TABLE_NAME = 'events' ORDER BY PARTITION_ORDINAL_POSITION";
+    let world = World::with(Engine::MySql, make).await;
+    let mut client = world.client().await;
+    client.run("SET SESSION sql_mode = ''; INSERT INTO events VALUES (1, '0000-00-00')").await;
+    let report = world.sweep(&by_time()).await;
+    assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 2), "{report:?}");
+    assert_eq!(client.texts(names).await, ["p09", "rest"]);
+    assert_eq!(client.texts("SELECT CAST(id AS CHAR) FROM events ORDER BY id").await, ["1", "4"]);
+
+    let world = World::with(Engine::MySql, make).await;
+    let mut client = world.client().await;
+    client.run("CREATE TABLE audit (id INT)").await;
+    client.run("CREATE TRIGGER audits AFTER DELETE ON events FOR EACH ROW INSERT INTO audit VALUES (OLD.id)").await;
+    assert_eq!(world.sweep(&by_time()).await.tally.removed, 2);
+    assert_eq!(client.number("SELECT COUNT(*) FROM audit").await, 2);
+    assert_eq!(client.texts(names).await, ["p09", "p10", "rest"]);
 }
