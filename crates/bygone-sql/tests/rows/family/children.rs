@@ -166,3 +166,31 @@ async fn thousands_of_families_in_small_pages(engine: Engine) {
     assert_eq!(ids(&mut client, "sessions").await, [4, 5, 6]);
     assert_eq!(client.number("SELECT count(*) FROM tokens").await, 6);
 }
+
+/// Somebody is just adding a child: its row is theirs until they are done, and the others go on.
+async fn a_late_child(engine: Engine) {
+    let world = sessions(engine).await;
+    let mut late = world.client().await;
+    late.run("BEGIN").await;
+    late.run("INSERT INTO tokens VALUES (29, 2)").await;
+    let report = world.sweep(&with_chain()).await;
+    assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 2), "{report:?}");
+    assert_eq!((report.tally.kept_back.locked, report.tally.kept_back.conflict), (1, 0), "{report:?}");
+    assert_eq!((report.tally.children["tokens"], report.tally.children["uses"]), (4, 8), "{report:?}");
+    late.run("COMMIT").await;
+    let mut client = world.client().await;
+    assert_eq!(ids(&mut client, "tokens").await, [20, 21, 29, 40, 41, 50, 51, 60, 61], "its family is whole");
+    let report = world.sweep(&with_chain()).await;
+    assert_eq!((report.tally.removed, report.tally.children["tokens"]), (1, 3), "{report:?}");
+    assert_eq!(ids(&mut client, "sessions").await, [4, 5, 6]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_child_of_postgres_keeps_its_row() {
+    a_late_child(Engine::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_child_of_mariadb_keeps_its_row() {
+    a_late_child(Engine::MySql).await;
+}
