@@ -35,13 +35,22 @@ pub(crate) struct Hop {
     pub(crate) to: Vec<String>,
 }
 
+/// A condition on rows elsewhere, in SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Guard {
+    /// Up to its closing parenthesis.
+    pub(crate) open: String,
+    /// Whether the row there must be one that is not past the policy's own deadline.
+    pub(crate) living: bool,
+}
+
 /// What belongs to a policy's rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Family {
     /// In the order in which they go.
     pub(crate) children: Vec<Child>,
     /// Conditions in SQL without which a row is kept back as referenced.
-    pub(crate) guards: Vec<String>,
+    pub(crate) guards: Vec<Guard>,
     /// The tables that guards look at, quoted: what changes there may free rows here.
     pub(crate) watched: Vec<String>,
     /// The schemas of all these tables.
@@ -61,20 +70,20 @@ impl Family {
         for reference in &policy.unless_referenced_by {
             let bound = bind_guard(source, table, reference).await;
             let (there, text) = bound.map_err(|e| e.about("unless_referenced_by"))?;
-            family.watch(there, format!("NOT EXISTS {text}"));
+            family.watch(there, Guard { open: format!("NOT EXISTS {text}"), living: false });
         }
         for (conditions, key, holds) in
             [(&policy.unless, "unless", "NOT EXISTS"), (&policy.only_if, "only_if", "EXISTS")]
         {
             for condition in conditions {
                 let (there, text) = bind_condition(source, table, condition).await.map_err(|e| e.about(key))?;
-                family.watch(there, format!("{holds} {text}"));
+                family.watch(there, Guard { open: format!("{holds} {text}"), living: condition.living });
             }
         }
         Ok(family)
     }
 
-    fn watch(&mut self, there: Table, guard: String) {
+    fn watch(&mut self, there: Table, guard: Guard) {
         self.guards.push(guard);
         self.watched.push(there.quoted);
         self.schemas.extend(there.schema);
@@ -152,7 +161,7 @@ async fn bind_guard(source: &mut Source, table: &Table, reference: &ColumnRef) -
     let here = Table::read(source, &reference.table).await?;
     let hop = join(&here, &reference.column, table)?;
     let pairs = equal(&hop.columns, &table.quoted, &hop.to);
-    let text = format!("(SELECT 1 FROM {} AS {GUARD} WHERE {pairs})", hop.table);
+    let text = format!("(SELECT 1 FROM {} AS {GUARD} WHERE {pairs}", hop.table);
     Ok((here, text))
 }
 
@@ -166,6 +175,7 @@ async fn bind_condition(
     let there = match (&condition.table, pointing(table, via)) {
         (Some(name), _) => Table::read(source, name).await?,
         (None, Some(key)) => Table::read_named(source, &key.to).await?,
+        (None, None) if condition.to.is_some() => table.clone(),
         (None, None) => {
             return Err(TargetError::new(
                 ErrorKind::Unfit,
@@ -174,10 +184,24 @@ async fn bind_condition(
             .with_help("name the table it points at: `table = \"…\"` beside `via`"));
         }
     };
-    let hop = join(table, via, &there)?;
+    if condition.living && there.quoted != table.quoted {
+        return Err(TargetError::new(
+            ErrorKind::Unfit,
+            format!("`living` asks for the policy's own deadline, which `{}` does not have", there.name),
+        )
+        .with_help("say in `where` when a row there lives"));
+    }
+    let hop = match &condition.to {
+        Some(to) => Hop {
+            table: table.quoted.clone(),
+            columns: vec![table.engine.quote(via)],
+            to: vec![table.engine.quote(&there.column(to)?.name)],
+        },
+        None => join(table, via, &there)?,
+    };
     let pairs = equal(&hop.to, &table.quoted, &hop.columns);
     let filter = condition.filter.as_ref().map(|filter| format!(" AND (\n{filter}\n)")).unwrap_or_default();
-    let text = format!("(SELECT 1 FROM {} AS {GUARD} WHERE {pairs}{filter})", there.quoted);
+    let text = format!("(SELECT 1 FROM {} AS {GUARD} WHERE {pairs}{filter}", there.quoted);
     Ok((there, text))
 }
 

@@ -139,7 +139,7 @@ impl PageSweep<'_> {
         let free = match ours.len() {
             0 => Vec::new(),
             _ if self.binding.family.guards.is_empty() => ours.clone(),
-            _ => source.query(&self.binding.unguarded(&ours)).await?,
+            _ => source.query(&self.binding.unguarded(&ours, self.cutoff)).await?,
         };
         let mut tally = self.remove(source, &free).await?;
         tally.kept_back.referenced = (ours.len() - free.len()) as u64;

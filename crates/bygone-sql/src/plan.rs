@@ -96,7 +96,7 @@ fn statements(binding: &Binding, choice: &Choice, cutoff: Timestamp) -> Vec<Quer
         statements.push(binding.lock(&keys, cutoff));
     }
     if !binding.family.guards.is_empty() {
-        statements.push(binding.unguarded(&keys));
+        statements.push(binding.unguarded(&keys, cutoff));
     }
     statements.extend(binding.family.children.iter().map(|child| binding.remove_children(child, &keys)));
     statements.push(binding.remove_rows(&keys, cutoff));

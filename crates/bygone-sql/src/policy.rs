@@ -84,12 +84,16 @@ impl ColumnRef {
 pub type Chain = Vec<ColumnRef>;
 
 /// A condition on the row that a column points at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowCondition {
     /// The policy's column that points there.
     pub via: String,
-    /// The table it points at; its foreign key says so when absent.
+    /// The table it points at; when absent, its foreign key says so, or with `to` it is the policy's own.
     pub table: Option<String>,
+    /// The column there; the foreign key says so when absent, or it is the primary key.
+    pub to: Option<String>,
+    /// Whether the row there must not be past this policy's own deadline.
+    pub living: bool,
     /// A condition in SQL that the row there meets; any row does when absent.
     pub filter: Option<String>,
 }

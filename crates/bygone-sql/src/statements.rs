@@ -84,8 +84,20 @@ impl Binding {
     }
 
     /// Appends the conditions on other rows.
-    fn guarded(&self, query: Query) -> Query {
-        self.family.guards.iter().fold(query, |query, guard| query.sql(" AND ").sql(guard))
+    fn guarded(&self, query: Query, cutoff: Timestamp) -> Query {
+        self.guarded_by(query, |query, column| column_due(query, column, cutoff))
+    }
+
+    /// The same with another test of a single column.
+    fn guarded_by(&self, query: Query, test: impl Fn(Query, &Comparison) -> Query) -> Query {
+        self.family.guards.iter().fold(query, |query, guard| {
+            let mut query = query.sql(" AND ").sql(&guard.open);
+            if guard.living {
+                // A row without a deadline never ends.
+                query = self.past(query.sql(" AND ("), &test).sql(") IS NOT TRUE");
+            }
+            query.sql(")")
+        })
     }
 
     /// Appends `where`. It stands on lines of its own, so that a comment in it ends with it.
@@ -104,7 +116,7 @@ impl Binding {
     /// The same for the conditions on other rows.
     pub(crate) fn no_guarded_row(&self) -> Option<Query> {
         let text = format!("SELECT 1 FROM {} WHERE 1 = 0", self.table.quoted);
-        (!self.family.guards.is_empty()).then(|| self.guarded(self.query(text)))
+        (!self.family.guards.is_empty()).then(|| self.guarded(self.query(text), Timestamp::UNIX_EPOCH))
     }
 
     /// The same for the columns that change.
@@ -121,12 +133,12 @@ impl Binding {
 
     /// Appends all that a row must meet to go: the policy's own test, and the conditions on other rows.
     pub(crate) fn bygone(&self, query: Query, cutoff: Timestamp) -> Query {
-        self.guarded(self.due(query, cutoff))
+        self.guarded(self.due(query, cutoff), cutoff)
     }
 
     /// The same with another test of a single column.
     pub(crate) fn bygone_by(&self, query: Query, test: impl Fn(Query, &Comparison) -> Query) -> Query {
-        self.guarded(self.due_by(query, test))
+        self.guarded_by(self.due_by(query, &test), &test)
     }
 
     /// The oldest deadline that is bygone, along a column.

@@ -260,8 +260,8 @@ fn column_ref(column: &config::ColumnRef) -> ColumnRef {
 }
 
 fn condition(condition: &config::Condition) -> RowCondition {
-    let config::Condition { via, table, where_, .. } = condition;
-    RowCondition { via: via.clone(), table: table.clone(), filter: where_.clone() }
+    let config::Condition { via, table, to, living, where_, .. } = condition.clone();
+    RowCondition { via, table, to, living, filter: where_ }
 }
 
 /// The budget as the engine understands it.

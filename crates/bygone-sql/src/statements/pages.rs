@@ -106,10 +106,10 @@ impl Binding {
 
     /// Those of the rows that no row elsewhere keeps. Asked after they were locked: what points at a locked row now
     /// cannot come any more.
-    pub(crate) fn unguarded(&self, keys: &[Row]) -> Query {
+    pub(crate) fn unguarded(&self, keys: &[Row], cutoff: Timestamp) -> Query {
         let selected: Vec<&str> = self.key.iter().map(|key| key.selected.as_str()).collect();
         let text = format!("SELECT {} FROM {} WHERE ", selected.join(", "), self.led_by(self.key_index()));
-        self.guarded(self.in_keys(self.query(text), keys, ""))
+        self.guarded(self.in_keys(self.query(text), keys, ""), cutoff)
     }
 
     /// Removes the children of the rows.

@@ -197,6 +197,10 @@ pub(crate) struct Condition {
     /// The table of the other row, without the source's prefix; where it is
     /// not said, the foreign key of `via` knows.
     pub(crate) table: Option<String>,
+    /// The column there that `via` equals, if said.
+    pub(crate) to: Option<String>,
+    /// Whether only a row counts that is not past the policy's own deadline.
+    pub(crate) living: bool,
     /// A condition in SQL that stays within parentheses put around it; without
     /// it, that there is such a row.
     pub(crate) where_: Option<String>,

@@ -19,7 +19,7 @@ use super::values::{Located, Text};
 #[schemars(rename = "Conditions", untagged)]
 pub(super) enum RawConditions {
     /// One condition.
-    One(#[schemars(with = "RawCondition")] Located<RawCondition>),
+    One(#[schemars(with = "RawCondition")] Box<Located<RawCondition>>),
     /// Several conditions.
     Several(#[schemars(with = "Vec<RawCondition>", length(min = 1))] Located<Vec<Located<RawCondition>>>),
 }
@@ -37,6 +37,11 @@ pub(super) struct RawCondition {
     /// The table of that row. Default: what the foreign key of `via` says.
     #[schemars(length(min = 1))]
     pub(super) table: Option<Text>,
+    /// The column there that `via` equals. Default: what the foreign key of `via` says, or the primary key.
+    #[schemars(length(min = 1))]
+    pub(super) to: Option<Text>,
+    /// Only a row that is not past this policy's own deadline counts; for rows of the same table.
+    pub(super) living: Option<Located<bool>>,
 }
 
 impl RawConditions {
@@ -52,7 +57,7 @@ impl RawConditions {
 impl Read for RawConditions {
     fn read(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Self> {
         let DeValue::Array(elements) = value.get_ref() else {
-            return read_condition(reader, key, value).map(Self::One);
+            return read_condition(reader, key, value).map(|one| Self::One(Box::new(one)));
         };
         let conditions: Vec<_> = elements.iter().map(|element| read_condition(reader, key, element)).collect();
         Some(Self::Several(Located::new(conditions.into_iter().collect::<Option<_>>()?, value.span())))
@@ -78,6 +83,8 @@ impl ReadTable for RawCondition {
             via: fields.required("via", "name the column that points at the other row: `via = \"user_id\"`"),
             where_: fields.optional("where"),
             table: fields.optional("table"),
+            to: fields.optional("to"),
+            living: fields.optional("living"),
         }
     }
 }
@@ -85,7 +92,7 @@ impl ReadTable for RawCondition {
 /// The conditions that were meant, in the order written.
 pub(super) fn resolve(key: &str, raw: RawConditions, findings: &mut Findings) -> Option<Vec<Condition>> {
     let raw = match raw {
-        RawConditions::One(one) => vec![one],
+        RawConditions::One(one) => vec![*one],
         RawConditions::Several(several) => filled(key, several, findings)?,
     };
     let conditions: Vec<Option<Condition>> = raw.into_iter().map(|raw| resolve_one(raw, findings)).collect();
@@ -93,9 +100,11 @@ pub(super) fn resolve(key: &str, raw: RawConditions, findings: &mut Findings) ->
 }
 
 fn resolve_one(raw: Located<RawCondition>, findings: &mut Findings) -> Option<Condition> {
-    let Located { value: RawCondition { via, where_, table }, span } = raw;
+    let Located { value: RawCondition { via, where_, table, to, living }, span } = raw;
     let via = via.and_then(|text| plain_name("via", text, findings));
     let table = table.map(|text| plain_name("table", text, findings));
+    let to = to.map(|text| plain_name("to", text, findings));
     let where_ = where_.map(|text| condition::checked(text, findings));
-    Some(Condition { via: via?, table: table.flatten(), where_, span })
+    let living = living.is_some_and(|living| living.value);
+    Some(Condition { via: via?, table: table.flatten(), to: to.flatten(), living, where_, span })
 }

@@ -16,6 +16,7 @@ on_each_engine!(
     guarded_rows_are_looked_at_once_each_in_bounded_pages,
     a_successor_keeps_its_predecessor_until_it_is_consumed_itself,
     only_if_asks_for_a_row_that_is_there,
+    a_relative_that_lives_keeps_the_whole_family,
     guards_that_do_not_fit_are_refused,
 );
 
@@ -88,7 +89,8 @@ async fn a_successor_keeps_its_predecessor_until_it_is_consumed_itself(engine: E
         ),
     )
     .await;
-    let unless = vec![RowCondition { via: "next".into(), table: None, filter: Some("consumed IS NULL".into()) }];
+    let unless =
+        vec![RowCondition { via: "next".into(), filter: Some("consumed IS NULL".into()), ..RowCondition::default() }];
     let consumed = RowPolicy { unless, ..policy("refresh", Deadline::column("consumed")) };
     let report = world.sweep(&consumed).await;
     assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 2), "{report:?}");
@@ -109,7 +111,12 @@ async fn only_if_asks_for_a_row_that_is_there(engine: Engine) {
         )
         .await;
     client.run("INSERT INTO closed VALUES (1, 1), (2, 0), (5, 1)").await;
-    let condition = RowCondition { via: "id".into(), table: Some("closed".into()), filter: Some("audited = 1".into()) };
+    let condition = RowCondition {
+        via: "id".into(),
+        table: Some("closed".into()),
+        filter: Some("audited = 1".into()),
+        ..RowCondition::default()
+    };
     let report = world.sweep(&RowPolicy { only_if: vec![condition], ..ended_sessions() }).await;
     assert_eq!((report.tally.removed, report.tally.kept_back.referenced), (1, 2), "{report:?}");
     assert_eq!(ids(&mut client, "sessions").await, [2, 3, 4, 5, 6]);
@@ -121,8 +128,9 @@ async fn guards_that_do_not_fit_are_refused(engine: Engine) {
         via: via.into(),
         table: Some("tokens".into()),
         filter: Some(filter.into()),
+        ..RowCondition::default()
     };
-    let nowhere = RowCondition { via: "id".into(), table: None, filter: None };
+    let nowhere = RowCondition { via: "id".into(), ..RowCondition::default() };
     for (policy, key) in [
         (
             RowPolicy { unless_referenced_by: vec![ColumnRef::new("tokens", "nobody")], ..ended_sessions() },
@@ -136,4 +144,36 @@ async fn guards_that_do_not_fit_are_refused(engine: Engine) {
         assert_eq!(error.key(), Some(key), "{error:?}");
     }
     assert_eq!(ids(&mut world.client().await, "sessions").await.len(), 6);
+}
+
+/// Rows of one family, by a column that is no key: all of them stay until the last is past.
+async fn a_relative_that_lives_keeps_the_whole_family(engine: Engine) {
+    let world = World::with(
+        engine,
+        &format!(
+            "CREATE TABLE tokens (id INT NOT NULL PRIMARY KEY, family INT NULL, ends {} NULL, revoked INT NOT NULL); \
+             INSERT INTO tokens VALUES (1, 1, '2026-11-01 00:00:00', 0), (2, 1, '2026-11-02 00:00:00', 0), \
+             (3, 2, '2026-11-01 00:00:00', 0), (4, 2, '2026-11-15 12:00:00', 0), (5, 3, '2026-11-01 00:00:00', 0), \
+             (6, 3, NULL, 0), (7, 4, '2026-11-01 00:00:00', 0), (8, 4, '2026-12-01 00:00:00', 1), \
+             (9, NULL, '2026-11-01 00:00:00', 0), (10, NULL, '2026-12-01 00:00:00', 0)",
+            time(engine)
+        ),
+    )
+    .await;
+    let relative = RowCondition {
+        via: "family".into(),
+        to: Some("family".into()),
+        living: true,
+        filter: Some("revoked = 0".into()),
+        ..RowCondition::default()
+    };
+    let policy = RowPolicy { unless: vec![relative.clone()], ..policy("tokens", Deadline::column("ends")) };
+    let report = world.sweep(&policy).await;
+    assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 4), "{report:?}");
+    assert_eq!(report.tally.kept_back.referenced, 2, "{report:?}");
+    assert_eq!(ids(&mut world.client().await, "tokens").await, [3, 4, 5, 6, 8, 10]);
+    let elsewhere = RowCondition { table: Some("others".into()), to: Some("id".into()), ..relative };
+    world.client().await.run("CREATE TABLE others (id INT NOT NULL PRIMARY KEY, revoked INT)").await;
+    let Err(error) = world.bind(&RowPolicy { unless: vec![elsewhere], ..policy }).await else { panic!("no deadline") };
+    assert_eq!(error.key(), Some("unless"), "{error:?}");
 }

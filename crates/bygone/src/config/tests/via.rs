@@ -76,7 +76,8 @@ fn an_unknown_key() {
        :                              ^^|^
        :                                `-- not known
        `----
-      help: remove it, or use one of the keys known here: via, where, table
+      help: remove it, or use one of the keys known here: via, where, table, to,
+            living
     "#);
 }
 
@@ -162,4 +163,12 @@ fn names_of_nothing() {
        `----
       help: write the name as the database knows it, or remove it
     "#);
+}
+
+#[test]
+fn a_row_of_the_same_family() {
+    let unless = &policy(r#"unless = { via = "family", to = "family", living = true }"#).unless[0];
+    assert_eq!((unless.to.as_deref(), unless.living, &unless.table), (Some("family"), true, &None));
+    let unless = &policy(r#"unless = { via = "family" }"#).unless[0];
+    assert_eq!((&unless.to, unless.living), (&None, false));
 }

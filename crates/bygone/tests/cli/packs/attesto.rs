@@ -3,7 +3,7 @@
 use super::{AROUND, Case, NOW, are_left, around};
 use crate::support::{Engine, on_each_engine};
 
-on_each_engine!(a_row_outlives_what_it_is_needed_for, a_prefix_is_for_every_policy_and_families_need_the_whole_name);
+on_each_engine!(a_row_outlives_what_it_is_needed_for, a_prefix_is_for_every_policy);
 
 const CODES: &str = "
     INSERT INTO attesto_authorization_codes (code_hash, expires_at, access_token_expires_at) VALUES
@@ -87,33 +87,12 @@ fn prefixed(script: &str) -> String {
         .replace("INSERT INTO ", "INSERT INTO acme_")
 }
 
-/// The condition on families names its table, so it needs the name. Without it the policy is refused, though there may
-/// be a table without the prefix too, and the others run.
-async fn a_prefix_is_for_every_policy_and_families_need_the_whole_name(engine: Engine) {
-    let (schema, rows) = (schema(engine), rows());
-    let both = format!(
-        "{}CREATE TABLE attesto_refresh_tokens AS SELECT * FROM acme_attesto_refresh_tokens;",
-        prefixed(&schema)
-    );
-    let rows = prefixed(&rows);
-    let source = "table_prefix = \"acme_\"";
-    let case = Case { source, ..Case::of("attesto", &both, &rows) };
-    let world = case.world(engine).await;
-    world.run(&["sweep", "--now", NOW]).ends(65).says(&["policy::unfit", "policy `attesto-refresh-tokens`"]);
-    let (tokens, others): (Vec<_>, Vec<_>) =
-        survivors("acme_").into_iter().partition(|(place, _)| place.contains("refresh"));
-    are_left(&world, &borrowed(&others)).await;
-    let left = world.client().await.number("SELECT count(*) FROM acme_attesto_refresh_tokens").await;
-    assert_eq!(left, 11, "nothing of it was touched");
-
-    let pack = include_str!("../../../packs/attesto.toml");
-    let (_, condition) = pack.split_once("NOT EXISTS").unwrap();
-    let (condition, _) = condition.split_once("\"\"\"").unwrap();
-    let condition = condition.replace("attesto_refresh_tokens", "acme_attesto_refresh_tokens");
-    let changes = format!("[use.policy.attesto-refresh-tokens]\nwhere = \"\"\"NOT EXISTS{condition}\"\"\"\n");
-    let schema = prefixed(&schema);
-    let case = Case { source, more: &changes, ..Case::of("attesto", &schema, &rows) };
-    case.leaves(engine, &borrowed(&[others, tokens].concat())).await;
+/// A prefix means the same to every policy, whatever other tables there are.
+async fn a_prefix_is_for_every_policy(engine: Engine) {
+    let (schema, rows) = (prefixed(&schema(engine)), prefixed(&rows()));
+    let schema = format!("{schema}CREATE TABLE attesto_refresh_tokens AS SELECT * FROM acme_attesto_refresh_tokens;");
+    let case = Case { source: "table_prefix = \"acme_\"", ..Case::of("attesto", &schema, &rows) };
+    case.leaves(engine, &borrowed(&survivors("acme_"))).await;
 }
 
 /// The columns hold UTC and say no zone: where the server is in another, an hour to live is an hour.
