@@ -102,7 +102,8 @@ impl<'a> PolicyRun<'a> {
         self.items_left = self.items_left.saturating_sub(tally.examined);
         let survey = target.survey(self.boundary).await?;
         report.requests += survey.requests;
-        report.warnings.clone_from(&survey.warnings);
+        let known = report.warnings.clone();
+        report.warnings.extend(survey.warnings.iter().filter(|warning| !known.contains(warning)).cloned());
         self.check_consent(target, consent.after(report.tally.examined), &survey).await?;
         report.tally.examined += survey.unreadable;
         report.tally.kept_back.unreadable += survey.unreadable;

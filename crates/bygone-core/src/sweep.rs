@@ -44,6 +44,7 @@ pub struct Job {
     budget: Budget,
     consent: Consent,
     frees: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Job {
@@ -56,6 +57,7 @@ impl Job {
             budget,
             consent: Consent::Brake(Brake::default()),
             frees: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -68,7 +70,15 @@ impl Job {
             budget: Budget::default(),
             consent: Consent::Brake(Brake::default()),
             frees: Vec::new(),
+            warnings: Vec::new(),
         }
+    }
+
+    /// What was found before the sweep and belongs into the report.
+    #[must_use]
+    pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings = warnings;
+        self
     }
 
     /// The policies of which items may come free when this one removes some: they run again, until nothing more does.
@@ -179,7 +189,8 @@ struct Lane {
 
 impl Lane {
     fn new(job: Job) -> Self {
-        let report = empty_report(job.policy.clone(), job.source.clone());
+        let mut report = empty_report(job.policy.clone(), job.source.clone());
+        report.warnings.clone_from(&job.warnings);
         Self { job, report, spent: Duration::ZERO, ran: 0, freed: 0 }
     }
 

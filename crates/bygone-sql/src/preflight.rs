@@ -38,7 +38,9 @@ pub struct Finding {
 
 impl RowTarget {
     /// Looks at the policy as it stands beside the others.
-    pub async fn preflight(&self, others: &[&Self], boundary: Boundary) -> Result<Vec<Finding>, TargetError> {
+    ///
+    /// With a boundary, rows that the database would change by itself are counted, which may take a while.
+    pub async fn preflight(&self, others: &[&Self], boundary: Option<Boundary>) -> Result<Vec<Finding>, TargetError> {
         let mut source = self.shared_source().lock().await;
         let mut findings = self.missing_index();
         findings.extend(others.iter().filter_map(|other| self.contradicts(other)));
@@ -100,7 +102,7 @@ impl RowTarget {
         source: &mut Source,
         key: &ForeignKey,
         others: &[&Self],
-        boundary: Boundary,
+        boundary: Option<Boundary>,
     ) -> Result<Vec<Finding>, TargetError> {
         let (here, from) = (&self.binding.table, Reference::of(&self.binding.table, key));
         let there = if here.is(&key.from) { here.clone() } else { Table::read_named(source, &key.from).await? };
@@ -141,7 +143,10 @@ impl RowTarget {
                 ),
             }),
             OnDelete::Cascade | OnDelete::Empty { .. } => {
-                let count = self.count_touched(source, key, &there, boundary).await?;
+                let count = match boundary {
+                    Some(boundary) => self.count_touched(source, key, &there, boundary).await? + " ",
+                    None => String::new(),
+                };
                 let (code, what) = match key.on_delete {
                     OnDelete::Cascade => ("rows::unlisted_cascade", "go along with theirs"),
                     _ => ("rows::unlisted_emptying", "lose what they point at"),
@@ -150,7 +155,7 @@ impl RowTarget {
                     code,
                     key: "table",
                     message: format!(
-                        "{count} rows of `{}` {what} ({}, on delete {})",
+                        "{count}rows of `{}` {what} ({}, on delete {})",
                         from.table, from.column, from.action
                     ),
                     help: format!("if that is meant, say so: `with = [\"{}.{}\"]`", from.table, from.column),

@@ -34,12 +34,14 @@ pub(crate) struct Assembly<'a> {
 
 impl Assembly<'_> {
     /// What somebody should know of each policy as it stands beside the others, in their order.
-    pub(crate) async fn findings(&self) -> Vec<Result<Vec<Finding>, TargetError>> {
+    ///
+    /// `counted` says whether rows that the database would change by itself are counted, too.
+    pub(crate) async fn findings(&self, counted: bool) -> Vec<Result<Vec<Finding>, TargetError>> {
         let targets: Vec<&RowTarget> = self.bound.iter().filter_map(|bound| bound.target.as_ref().ok()).collect();
         let mut findings = Vec::with_capacity(self.bound.len());
         for bound in &self.bound {
             findings.push(match &bound.target {
-                Ok(target) => target.preflight(&targets, self.boundary).await,
+                Ok(target) => target.preflight(&targets, counted.then_some(self.boundary)).await,
                 Err(_) => Ok(Vec::new()),
             });
         }

@@ -43,7 +43,7 @@ struct Findings {
 /// Runs the verb.
 pub(crate) async fn run(global: &Global, config: &Config, clock: &Arc<dyn Clock>) -> Result<Exit, Problem> {
     let assembly = assemble(config, config.policies.iter().collect(), Access::Read, clock).await;
-    let preflight = assembly.findings().await;
+    let preflight = assembly.findings(true).await;
     let (boundary, mut findings, mut exit) = (assembly.boundary, Vec::new(), Exit::Done);
     let mut once = Once::default();
     for (bound, preflight) in assembly.bound.into_iter().zip(preflight) {

@@ -97,7 +97,7 @@ pub(crate) async fn run(
 /// Surveys every policy.
 pub(crate) async fn make(config: &Config, assembly: Assembly<'_>) -> Plan {
     let (mut policies, mut once) = (Vec::new(), Once::default());
-    let findings = assembly.findings().await;
+    let findings = assembly.findings(true).await;
     for (bound, findings) in assembly.bound.into_iter().zip(findings) {
         policies.push(plan_policy(config, bound, findings, assembly.boundary, &mut once).await);
     }

@@ -1,6 +1,7 @@
 //! `bygone sweep`: one sweep now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
 use std::sync::Arc;
 
 use bygone_core::{Boundary, CancellationToken, Clock, Consent, Job, Report, Sweep};
@@ -62,10 +63,21 @@ pub(crate) async fn execute(
     cancel: CancellationToken,
 ) -> Report {
     let (mut jobs, mut once) = (Vec::new(), Once::default());
-    for Bound { policy, target, frees } in assembly.bound {
+    let findings = assembly.findings(false).await;
+    let mut found = BTreeSet::new();
+    for (Bound { policy, target, frees }, findings) in assembly.bound.into_iter().zip(findings) {
+        // They are for people to read before a first sweep: one that cannot find them out is no worse for that.
+        let warnings: Vec<String> = match findings {
+            Ok(findings) => findings.into_iter().map(|finding| finding.message).collect(),
+            Err(error) => vec![format!("what hangs on the rows could not be read: {}", error.full_message())],
+        };
+        found.extend(warnings.iter().cloned());
         let consent = consents.get(policy.name.as_str()).copied().unwrap_or(Consent::Brake(brake(policy)));
         jobs.push(match target {
-            Ok(target) => Job::new(Box::new(target), budget(policy)).with_consent(consent).that_frees(frees),
+            Ok(target) => {
+                let job = Job::new(Box::new(target), budget(policy)).with_consent(consent);
+                job.that_frees(frees).with_warnings(warnings)
+            }
             Err(error) => {
                 once.show(Problem::of_policy(config, policy, &error));
                 Job::unbound(&policy.name, &policy.source, error)
@@ -74,8 +86,10 @@ pub(crate) async fn execute(
     }
     let sweep = Sweep::new(Arc::clone(clock), assembly.boundary);
     let report = sweep.observed_by(output::progress::observer()).cancelled_by(cancel).run(jobs).await;
+    let on_terminal = std::io::stderr().is_terminal();
     for policy in &report.policies {
-        for warning in &policy.warnings {
+        // What does not change from sweep to sweep is told where somebody reads it; `check` tells the remedies.
+        for warning in policy.warnings.iter().filter(|warning| on_terminal || !found.contains(*warning)) {
             output::talk(format!("{}: {warning}", policy.policy));
         }
         // What could not even be bound was shown above, with its place in the file.

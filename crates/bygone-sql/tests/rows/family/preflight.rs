@@ -35,7 +35,7 @@ async fn found(world: &World, policies: &[RowPolicy]) -> Vec<(&'static str, Stri
         targets.push(RowTarget::bind(&source, policy).await.unwrap());
     }
     let targets: Vec<&RowTarget> = targets.iter().collect();
-    let findings = targets[0].preflight(&targets, boundary()).await.unwrap();
+    let findings = targets[0].preflight(&targets, Some(boundary())).await.unwrap();
     assert!(findings.iter().all(|finding| !finding.help.is_empty()), "{findings:?}");
     findings.into_iter().map(|finding| (finding.code, finding.message)).collect()
 }

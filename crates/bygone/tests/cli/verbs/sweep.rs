@@ -136,3 +136,13 @@ async fn what_cannot_go_is_kept_back() {
     assert!(policy["lag_seconds"].as_u64() > Some(3600), "they are still bygone");
     assert_eq!(world.survivors().await, [vec![7, 33], living()].concat());
 }
+
+/// What `check` finds stands in the report too, uncounted: somebody may never have run it.
+#[tokio::test]
+async fn a_report_carries_what_was_found_before_the_first_page() {
+    let world = World::with_tokens(Engine::Sqlite).await;
+    world.run_sql("CREATE TABLE uses (token INTEGER REFERENCES tokens (id) ON DELETE CASCADE)").await;
+    let policy = world.run(&["sweep", "--format", "json"]).ends(0).only_policy();
+    let warnings = policy["warnings"].to_string();
+    assert!(warnings.contains("\"rows of `uses` go along with theirs (token, on delete cascade)\""), "{warnings}");
+}
