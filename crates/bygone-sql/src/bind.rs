@@ -140,6 +140,7 @@ async fn bind_changes(
     let mut changes = Vec::new();
     for assignment in assignments {
         let key = if assignment.value == NewValue::Null { "clear" } else { "set" };
+        table.column(&assignment.column).map_err(|e| e.about(key))?;
         let native = if assignment.value == NewValue::Now {
             let column = DeadlineColumn { column: assignment.column.clone(), format: Format::Native };
             let time = bind_deadline(source, table, &column, policy.zone.as_ref()).await;

@@ -10,6 +10,7 @@ use bygone_core::{ErrorKind, TargetError};
 use crate::catalog::{ForeignKey, Table};
 use crate::engine::Engine;
 use crate::policy::{Chain, ColumnRef, RowCondition, RowPolicy};
+use crate::query::Query;
 use crate::source::Source;
 
 /// What a guard calls the table it looks at: the policy's own may be that table too.
@@ -199,6 +200,11 @@ async fn bind_condition(
         },
         None => join(table, via, &there)?,
     };
+    if let Some(filter) = &condition.filter {
+        // By itself: beside the policy's own table, a name that is not there would quietly mean a column of that.
+        let text = format!("SELECT 1 FROM {} AS {GUARD} WHERE 1 = 0 AND (\n{filter}\n)", there.quoted);
+        source.query(&Query::new(table.engine, text)).await?;
+    }
     let pairs = equal(&hop.to, &table.quoted, &hop.columns);
     let filter = condition.filter.as_ref().map(|filter| format!(" AND (\n{filter}\n)")).unwrap_or_default();
     let text = format!("(SELECT 1 FROM {} AS {GUARD} WHERE {pairs}{filter}", there.quoted);

@@ -1,7 +1,7 @@
 //! Partitions that are bygone as a whole: dropped, not swept row by row.
 //!
-//! Only where nothing but the deadline decides, where nothing elsewhere points at the rows, and where no trigger would
-//! have been told of them. Everything else goes row by row.
+//! Only where nothing but the deadline decides, where nothing elsewhere points at the rows, where no trigger, rule or
+//! subscriber would have been told of them, and where no row policy hides any. Everything else goes row by row.
 
 use bygone_core::{ErrorKind, Page, Tally};
 use jiff::Timestamp;
@@ -62,7 +62,10 @@ impl Binding {
         .bind(Value::from(self.table.quoted.as_str()), Some("text"))
         .sql(") AND p.partstrat = 'r' AND p.partnatts = 1 AND c.relkind = 'r' AND a.attname = ")
         .bind(Value::from(column.column.as_str()), Some("text"))
-        .sql(" AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)")
+        .sql(" AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_class o WHERE o.oid IN (c.oid, i.inhparent) AND (o.relrowsecurity \
+                  OR o.relhasrules OR EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t WHERE t.tgrelid = o.oid \
+                  AND NOT t.tgisinternal) OR EXISTS (SELECT 1 FROM pg_catalog.pg_publication_tables p \
+                  WHERE p.schemaname = n.nspname AND p.tablename IN (c.relname, o.relname))))")
         .sql(format!(
             " AND CASE WHEN p.partstrat = 'r' AND p.partnatts = 1 AND {end} IS NOT NULL THEN {end}::{sql_type} <= "
         ))

@@ -90,7 +90,7 @@ impl RowTarget {
                 code: "rows::no_index",
                 key: "deadline",
                 message: format!("no index serves {}: every sweep reads the whole table", binding.deadline_names()),
-                help: format!("create one: `{}`", binding.wanted_index()),
+                help: "`bygone index` prints it, and `bygone index --apply` makes it".to_owned(),
             });
         }
         findings
@@ -116,7 +116,7 @@ impl RowTarget {
                     "`{}`.{} points here without an index: for every removed row the database reads {rows} rows there",
                     from.table, from.column
                 ),
-                help: format!("create one: `CREATE INDEX ON {} ({})`", from.table, from.column),
+                help: "`bygone index` prints it, and `bygone index --apply` makes it".to_owned(),
             });
         }
         let named = self.binding.family.children.iter().any(|child| {
@@ -293,11 +293,5 @@ impl Binding {
             .sql(") LIMIT ")
             .bind(Value::from(limit), (self.table.engine == Engine::Postgres).then_some("int8"))
             .sql(") AS some_rows")
-    }
-
-    /// The index that would serve the deadline, as a statement.
-    fn wanted_index(&self) -> String {
-        let column = self.deadline.first().map(|column| column.column.clone()).unwrap_or_default();
-        format!("CREATE INDEX ON {} ({column})", self.table.name)
     }
 }

@@ -139,6 +139,8 @@ async fn guards_that_do_not_fit_are_refused(engine: Engine) {
         (RowPolicy { unless: vec![nowhere], ..ended_sessions() }, "unless"),
         (RowPolicy { only_if: vec![condition("idd", "1 = 1")], ..ended_sessions() }, "only_if"),
         (RowPolicy { unless: vec![condition("id", "no_such_column = 1")], ..ended_sessions() }, "unless"),
+        // A column of the policy's own table is none of the other's.
+        (RowPolicy { unless: vec![condition("id", "ended IS NULL")], ..ended_sessions() }, "unless"),
     ] {
         let Err(error) = world.bind(&policy).await else { panic!("{policy:?}") };
         assert_eq!(error.key(), Some(key), "{error:?}");

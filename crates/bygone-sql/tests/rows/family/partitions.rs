@@ -91,6 +91,20 @@ async fn other_conditions_go_row_by_row() {
     assert_eq!(client.number("SELECT count(*) FROM audit").await, 301, "a trigger hears of every row");
     assert_eq!(partitions(&mut client).await, ALL);
 
+    for told in [
+        "CREATE TABLE audit (id int); CREATE FUNCTION audits() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; \
+         CREATE TRIGGER audits AFTER DELETE ON events FOR EACH STATEMENT EXECUTE FUNCTION audits()",
+        "ALTER TABLE events ENABLE ROW LEVEL SECURITY",
+        "ALTER TABLE events_09 ENABLE ROW LEVEL SECURITY; ALTER TABLE events_10 ENABLE ROW LEVEL SECURITY; \
+         ALTER TABLE events_11a ENABLE ROW LEVEL SECURITY",
+        "CREATE RULE hears AS ON DELETE TO events DO ALSO NOTIFY gone",
+        "CREATE PUBLICATION everything FOR ALL TABLES",
+    ] {
+        let world = months(told).await;
+        assert_eq!(world.sweep(&by_time()).await.tally.removed, 301, "{told}");
+        assert_eq!(partitions(&mut world.client().await).await, ALL, "{told}");
+    }
+
     let world = months("").await;
     let some = RowPolicy { filter: Some("id % 2 = 0".to_owned()), ..by_time() };
     assert_eq!(world.sweep(&some).await.tally.removed, 151);

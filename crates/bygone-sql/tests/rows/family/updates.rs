@@ -79,8 +79,11 @@ async fn what_cannot_be_set_is_refused(engine: Engine) {
         ("nobody", NewValue::Null, "clear"),
         ("place", NewValue::Now, "set"),
         ("nobody", NewValue::Int(1), "set"),
+        ("nobody", NewValue::Now, "set"),
     ] {
         let Err(error) = world.bind(&becomes(&[(column, value)])).await else { panic!("{column}") };
         assert_eq!(error.key(), Some(key), "{error:?}");
+        let is_misspelt = column == "nobody";
+        assert_eq!(error.help().is_some_and(|help| help.contains("its columns are")), is_misspelt, "{error:?}");
     }
 }

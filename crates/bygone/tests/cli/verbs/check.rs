@@ -20,7 +20,7 @@ async fn a_missing_index_is_a_warning(engine: Engine) {
     world.fill().await;
     let run = world.refuses(0, &["check"]).await;
     assert!(run.stdout.contains("warning[rows::no_index]: tokens (line 8): no index serves expires_at"), "{run:#?}");
-    assert!(run.stdout.contains("  help: create one: `CREATE INDEX ON tokens (expires_at)`"), "{run:#?}");
+    assert!(run.stdout.contains("  help: `bygone index` prints it"), "{run:#?}");
     assert!(run.stdout.ends_with("1 policies checked: 0 errors, 1 warnings\n"), "{run:#?}");
     let run = world.refuses(0, &["check", "--format", "json"]).await;
     let finding = &run.json()["findings"][0];
