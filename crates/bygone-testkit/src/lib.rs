@@ -10,11 +10,15 @@
 //! - [`Postgres::start`](Server::start) and [`MariaDb::start`](Server::start): a server of one's
 //!   own with other settings, which may be killed and restarted.
 //! - [`Sqlite::fresh`]: a database file of one's own.
+//! - [`AnyDatabase::fresh`] and [`on_each_engine!`]: for tests that say the same of all three.
 //!
 //! Every server stops with those it serves, however they end: see [`Server`].
 
 mod access;
 mod account;
+mod any;
+mod client;
+mod clock;
 pub mod conformance;
 mod database;
 mod engine;
@@ -30,6 +34,9 @@ mod shared;
 mod sqlite;
 pub mod wait;
 
+pub use any::{AnyDatabase, Kind};
+pub use client::{Client, Refused};
+pub use clock::StandingClock;
 pub use database::Database;
 pub use engine::Engine;
 pub use error::KitError;

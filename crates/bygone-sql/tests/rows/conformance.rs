@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bygone_core::Target;
 use bygone_sql::{ColumnRef, Deadline, Engine, Format, RowPolicy, Walk};
+use bygone_testkit::Client;
 use bygone_testkit::conformance::{Answer, Hold, KEEP, Stand, conforms};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 
-use crate::client::Client;
 use crate::world::{World, boundary, literal, policy, readable};
 
 /// A table `items` with a column `number`, which is the suite's own key, and a column `deadline`.

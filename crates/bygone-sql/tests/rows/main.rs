@@ -4,7 +4,6 @@
 #![cfg(test)] // which tells clippy that the helpers, too, may unwrap
 
 mod binding;
-mod client;
 mod conformance;
 mod deadlines;
 mod family;

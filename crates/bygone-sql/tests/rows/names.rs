@@ -3,6 +3,7 @@
 
 use bygone_core::{Budget, ErrorKind, Outcome, TargetError};
 use bygone_sql::{Deadline, Engine, RowPolicy, RowTarget, SourceOptions};
+use bygone_testkit::AnyDatabase;
 
 use crate::world::{World, on_each_engine, open, policy, sweep};
 
@@ -138,7 +139,7 @@ async fn without_a_schema_the_search_path_decides() {
 #[tokio::test(flavor = "multi_thread")]
 async fn mariadb_databases_take_the_place_of_schemas() {
     let (world, other) = (sessions(Engine::MySql).await, sessions(Engine::MySql).await);
-    let World::MariaDb(database) = &other else { unreachable!() };
+    let AnyDatabase::MariaDb(database) = &other.0 else { unreachable!() };
     let options = SourceOptions { schema: Some(database.name().to_owned()), ..world.options() };
     let target = RowTarget::bind(&open(options).await, &by_expiry("sessions")).await.unwrap();
     assert_eq!(sweep(target, Budget::default()).await.tally.removed, 1);
@@ -149,7 +150,7 @@ async fn mariadb_databases_take_the_place_of_schemas() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_database_of_a_url_may_have_an_odd_name() {
     let world = World::fresh(Engine::MySql).await;
-    let World::MariaDb(database) = &world else { unreachable!() };
+    let AnyDatabase::MariaDb(database) = &world.0 else { unreachable!() };
     let name = format!("{} schöne", database.name());
     world.client().await.run(&format!("CREATE DATABASE `{name}`; USE `{name}`; {CREATE}; {FILL}")).await;
     let url = database.url().replace(database.name(), &format!("{}%20sch%C3%B6ne", database.name()));

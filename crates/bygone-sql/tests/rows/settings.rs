@@ -2,10 +2,9 @@
 
 use bygone_core::{Budget, Outcome};
 use bygone_sql::{Deadline, Engine, Format, RowPolicy, RowTarget, SourceOptions, SourceUrl};
-use bygone_testkit::{MariaDb, Options};
+use bygone_testkit::{AnyDatabase, Client, MariaDb, Options};
 use jiff::tz::TimeZone;
 
-use crate::client::Client;
 use crate::world::{World, open, policy, sweep};
 
 /// Settings that move, hide or rewrite what a session sees, unless the session sets its own.
@@ -35,7 +34,7 @@ async fn postgres_settings_do_not_matter() {
          + (n - 200) * interval '1 second' AS instant) AS i",
     )
     .await;
-    let World::Postgres(database) = &world else { unreachable!() };
+    let AnyDatabase::Postgres(database) = &world.0 else { unreachable!() };
     let mut client = world.client().await;
     for (name, value) in POSTGRES {
         client.run(&format!("ALTER DATABASE {} SET {name} = {value}", database.name())).await;
@@ -109,7 +108,7 @@ async fn the_log_of_sqlite_stays_small_however_much_is_swept() {
          PRAGMA wal_checkpoint(TRUNCATE)",
     )
     .await;
-    let World::Sqlite(sqlite) = &world else { unreachable!() };
+    let AnyDatabase::Sqlite(sqlite) = &world.0 else { unreachable!() };
     // The last to close a database removes its log.
     let mut other = world.client().await;
     assert_eq!(other.number("SELECT count(*) FROM items").await, 200_000);

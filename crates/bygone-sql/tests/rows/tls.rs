@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 
 use bygone_core::ErrorKind;
 use bygone_sql::{Source, SourceOptions, SourceUrl};
-use bygone_testkit::{MariaDb, Options, Postgres};
+use bygone_testkit::{Client, MariaDb, Options, Postgres};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tempfile::TempDir;
-
-use crate::client::Client;
 
 /// A certificate for loopback that vouches for itself, with its key.
 struct Identity {

@@ -2,10 +2,8 @@
 
 use bygone_core::{Boundary, Budget, PolicyReport, TargetError};
 use bygone_sql::{Deadline, Engine, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl};
-use bygone_testkit::{Database, MariaDb, MariaDbEngine, Postgres, PostgresEngine, Sqlite, conformance};
+use bygone_testkit::{AnyDatabase, Client, Kind, conformance};
 use jiff::Timestamp;
-
-use crate::client::Client;
 
 /// Runs each of these functions as a test of its own on each engine.
 macro_rules! on_each_engine {
@@ -37,20 +35,17 @@ pub(crate) fn instant(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// A database that nobody else uses.
-pub(crate) enum World {
-    Sqlite(Sqlite),
-    Postgres(Database<PostgresEngine>),
-    MariaDb(Database<MariaDbEngine>),
-}
+/// A database that nobody else uses, and how bygone reaches it.
+pub(crate) struct World(pub(crate) AnyDatabase);
 
 impl World {
     pub(crate) async fn fresh(engine: Engine) -> Self {
-        match engine {
-            Engine::Sqlite => Self::Sqlite(Sqlite::fresh()),
-            Engine::Postgres => Self::Postgres(Postgres::shared().await.fresh_database().await),
-            Engine::MySql => Self::MariaDb(MariaDb::shared().await.fresh_database().await),
-        }
+        let kind = match engine {
+            Engine::Sqlite => Kind::Sqlite,
+            Engine::Postgres => Kind::Postgres,
+            Engine::MySql => Kind::MariaDb,
+        };
+        Self(AnyDatabase::fresh(kind).await)
     }
 
     /// A database in which a script was run.
@@ -61,34 +56,20 @@ impl World {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        match self {
-            Self::Sqlite(_) => Engine::Sqlite,
-            Self::Postgres(_) => Engine::Postgres,
-            Self::MariaDb(_) => Engine::MySql,
+        match self.0.kind() {
+            Kind::Sqlite => Engine::Sqlite,
+            Kind::Postgres => Engine::Postgres,
+            Kind::MariaDb => Engine::MySql,
         }
     }
 
     /// A connection of another user of the database.
     pub(crate) async fn client(&self) -> Client {
-        match self {
-            Self::Sqlite(sqlite) => {
-                let connection = sqlite.connect();
-                connection.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
-                // Tests need no durability, and foreign keys are off unless somebody asks for them.
-                connection.execute_batch("PRAGMA synchronous = off; PRAGMA foreign_keys = on").unwrap();
-                Client::Sqlite(connection)
-            }
-            Self::Postgres(database) => Client::Postgres(database.connect().await),
-            Self::MariaDb(database) => Client::MariaDb(database.connect().await),
-        }
+        self.0.client().await
     }
 
     pub(crate) fn url(&self) -> String {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.url(),
-            Self::Postgres(database) => database.url(),
-            Self::MariaDb(database) => database.url(),
-        }
+        self.0.url()
     }
 
     /// How the program would reach it.
@@ -108,8 +89,8 @@ impl World {
 
     /// Makes a role of a server with these rights on its tables and no others. Returns its name and how it gets in.
     pub(crate) async fn make_role(&self, rights: &str) -> (String, SourceOptions) {
-        let (role, url, make) = match self {
-            Self::Postgres(database) => {
+        let (role, url, make) = match &self.0 {
+            AnyDatabase::Postgres(database) => {
                 let role = format!("role_{}", database.name());
                 let grant = format!("GRANT {rights} ON ALL TABLES IN SCHEMA public TO {role}");
                 (
@@ -118,7 +99,7 @@ impl World {
                     format!("CREATE ROLE {role} LOGIN PASSWORD 'sesame'; {grant}"),
                 )
             }
-            Self::MariaDb(database) => {
+            AnyDatabase::MariaDb(database) => {
                 let role = format!("role_{}", database.name());
                 let grant = format!("GRANT {rights} ON {}.* TO {role}", database.name());
                 (
@@ -127,7 +108,7 @@ impl World {
                     format!("CREATE USER {role} IDENTIFIED BY 'sesame'; {grant}"),
                 )
             }
-            Self::Sqlite(_) => unreachable!("a file has no roles"),
+            AnyDatabase::Sqlite(_) => unreachable!("a file has no roles"),
         };
         self.client().await.run(&make).await;
         (role, SourceOptions { url: SourceUrl::parse(&url).unwrap(), ..self.options() })

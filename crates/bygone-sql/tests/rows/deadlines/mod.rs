@@ -10,11 +10,11 @@ mod sqlite_text;
 
 use bygone_core::{Boundary, ErrorKind, Outcome, TargetError};
 use bygone_sql::{Deadline, Engine, Format, GuardForm, RowPolicy, RowTarget};
+use bygone_testkit::Client;
 use bygone_testkit::conformance;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use crate::client::Client;
 use crate::world::{World, instant, policy};
 
 /// SQLite's clock as a guard reads it. It counts milliseconds; boundaries of these tests may be finer.

@@ -9,8 +9,8 @@ mod preflight;
 mod updates;
 
 use bygone_sql::{Deadline, Engine, RowPolicy};
+use bygone_testkit::Client;
 
-use crate::client::Client;
 use crate::world::{World, policy};
 
 /// The type of a point in time that each engine has.

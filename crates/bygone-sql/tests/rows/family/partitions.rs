@@ -2,8 +2,8 @@
 
 use bygone_core::{Budget, Outcome};
 use bygone_sql::{ColumnRef, Deadline, Engine, RowPolicy, RowTarget};
+use bygone_testkit::Client;
 
-use crate::client::Client;
 use crate::world::{World, open, policy, sweep};
 
 /// Partitions of a month; two of November, parted exactly at the boundary of these tests; the rest in a default one. A

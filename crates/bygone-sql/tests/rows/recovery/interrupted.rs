@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bygone_core::{Budget, Consent, ErrorKind, Event, Job, Observer, Outcome, PolicyReport, Sweep, SystemClock};
 use bygone_sql::{Deadline, Engine, RowTarget, SourceOptions};
+use bygone_testkit::Client;
 use tokio::sync::Mutex;
 
-use crate::client::Client;
 use crate::world::{World, boundary, open, policy, sweep};
 
 const SERVERS: [Engine; 2] = [Engine::Postgres, Engine::MySql];

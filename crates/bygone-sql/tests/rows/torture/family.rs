@@ -4,9 +4,9 @@
 
 use bygone_core::Tally;
 use bygone_sql::{ColumnRef, Engine, RowPolicy};
+use bygone_testkit::Client;
 use jiff::Timestamp;
 
-use crate::client::Client;
 use crate::world::World;
 
 const TABLES: &str = "CREATE TABLE parts (id BIGINT PRIMARY KEY, item BIGINT NOT NULL, \

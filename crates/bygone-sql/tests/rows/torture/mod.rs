@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bygone_core::{Budget, Outcome, PolicyReport, Tally, Target};
 use bygone_sql::{Deadline, Engine, RowPolicy, RowTarget, Walk};
+use bygone_testkit::Client;
 use jiff::{SignedDuration, Timestamp};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
-use crate::client::Client;
 use crate::world::{World, boundary, literal, policy, readable, sweep};
 use writer::{Done, Writer};
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bygone_sql::Engine;
+use bygone_testkit::Client;
 use bygone_testkit::wait::Wait;
 use jiff::{SignedDuration, Timestamp};
 use rand::RngExt;
@@ -12,7 +13,6 @@ use rand::rngs::StdRng;
 use rand::seq::IteratorRandom;
 
 use super::{WRITERS, cutoff};
-use crate::client::Client;
 use crate::world::{World, literal};
 
 /// How often each thing was done and committed.

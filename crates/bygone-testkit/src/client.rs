@@ -1,23 +1,29 @@
 //! A plain connection to any of the three databases, as another user of it would have.
 
-use bygone_testkit::wait::Wait;
-use sqlx::{AssertSqlSafe, MySqlConnection, PgConnection, Row as _};
 use std::time::Duration;
 
+use sqlx::{AssertSqlSafe, MySqlConnection, PgConnection, Row as _};
+
+use crate::wait::Wait;
+
 /// One connection. Statements are text and answers are text: tests write SQL as a person would.
-pub(crate) enum Client {
+#[derive(Debug)]
+pub enum Client {
+    /// To a file.
     Sqlite(rusqlite::Connection),
+    /// To a PostgreSQL server.
     Postgres(PgConnection),
+    /// To a MariaDB server.
     MariaDb(MySqlConnection),
 }
 
 /// Why a statement was refused, in the database's own words.
 #[derive(Debug)]
-pub(crate) struct Refused(pub(crate) String);
+pub struct Refused(pub String);
 
 impl Client {
     /// Runs one or more statements and says how many rows they changed.
-    pub(crate) async fn try_run(&mut self, sql: &str) -> Result<u64, Refused> {
+    pub async fn try_run(&mut self, sql: &str) -> Result<u64, Refused> {
         let safe = AssertSqlSafe(sql.to_owned());
         match self {
             Self::Sqlite(connection) => tokio::task::block_in_place(|| {
@@ -35,8 +41,11 @@ impl Client {
     }
 
     /// Runs one or more statements that must succeed.
+    ///
+    /// # Panics
+    /// If one is refused.
     #[track_caller]
-    pub(crate) fn run<'a>(&'a mut self, sql: &'a str) -> impl Future<Output = u64> + Send + 'a {
+    pub fn run<'a>(&'a mut self, sql: &'a str) -> impl Future<Output = u64> + Send + 'a {
         let place = std::panic::Location::caller();
         async move {
             match self.try_run(sql).await {
@@ -47,7 +56,10 @@ impl Client {
     }
 
     /// The rows that a query answers, each value as text.
-    pub(crate) async fn rows(&mut self, sql: &str) -> Vec<Vec<Option<String>>> {
+    ///
+    /// # Panics
+    /// If it is refused.
+    pub async fn rows(&mut self, sql: &str) -> Vec<Vec<Option<String>>> {
         let safe = AssertSqlSafe(sql.to_owned());
         match self {
             Self::Sqlite(connection) => tokio::task::block_in_place(|| sqlite_rows(connection, sql))
@@ -64,18 +76,24 @@ impl Client {
     }
 
     /// The first value of each row; NULL is left out.
-    pub(crate) async fn texts(&mut self, sql: &str) -> Vec<String> {
+    pub async fn texts(&mut self, sql: &str) -> Vec<String> {
         self.rows(sql).await.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect()
     }
 
     /// The one number that a query answers.
-    pub(crate) async fn number(&mut self, sql: &str) -> i64 {
+    ///
+    /// # Panics
+    /// If it answers none.
+    pub async fn number(&mut self, sql: &str) -> i64 {
         let texts = self.texts(sql).await;
         texts.first().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no number but {texts:?}\nin: {sql}"))
     }
 
     /// Asks again and again until a query answers something other than zero.
-    pub(crate) async fn until(&mut self, sql: &str) {
+    ///
+    /// # Panics
+    /// If it does not within 30 seconds.
+    pub async fn until(&mut self, sql: &str) {
         let mut wait = Wait::up_to(Duration::from_secs(30));
         while self.number(sql).await == 0 {
             assert!(wait.again().await, "not within {:?}: {sql}", wait.limit());
