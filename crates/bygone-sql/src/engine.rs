@@ -22,6 +22,15 @@ impl Engine {
         }
     }
 
+    /// What begins a transaction that will write.
+    pub(crate) fn begin(self) -> &'static str {
+        match self {
+            Self::Postgres => "BEGIN",
+            Self::MySql => "START TRANSACTION",
+            Self::Sqlite => "BEGIN IMMEDIATE",
+        }
+    }
+
     /// Quotes a name within its schema.
     pub fn quote_in(self, schema: Option<&str>, name: &str) -> String {
         match schema {

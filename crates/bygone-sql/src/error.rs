@@ -19,6 +19,11 @@ impl SqlError {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
+
+    /// Whether the database undid the statement, and its transaction, for a reason that may be gone the next time.
+    pub fn is_passing(&self) -> bool {
+        self.kind == ErrorKind::Transient
+    }
 }
 
 impl From<SqlError> for TargetError {
@@ -67,8 +72,8 @@ pub(crate) fn mysql_kind(number: u16) -> ErrorKind {
         1205 | 3572 => ErrorKind::Contended,
         // query interrupted; max_statement_time; max_execution_time
         1317 | 1969 | 3024 => ErrorKind::TooSlow,
-        // referenced row; a trigger's SIGNAL; data that does not convert; check constraint
-        1451 | 1217 | 1644 | 1292 | 3819 | 4025 => ErrorKind::Item,
+        // referenced row; a key that is there already; a trigger's SIGNAL; data that does not convert; check constraint
+        1451 | 1217 | 1062 | 1644 | 1292 | 3819 | 4025 => ErrorKind::Item,
         // denied: statement, table, column, SUPER, read-only server, read-only transaction
         1142 | 1143 | 1227 | 1290 | 1792 | 1836 => ErrorKind::Denied,
         // denied: login, database; unknown database

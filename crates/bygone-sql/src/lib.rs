@@ -9,9 +9,13 @@
 //!
 //! Both repeat the whole test of the policy in the statement that removes, so that a row whose deadline was extended
 //! a moment ago survives.
+//!
+//! For crates that keep stores of their own in the same three databases there is [`Client`]: several connections, the same
+//! statements and values, and commits that are durable.
 
 mod bind;
 mod catalog;
+mod client;
 mod comparison;
 mod connection;
 mod discover;
@@ -44,6 +48,7 @@ mod value;
 mod walk;
 
 pub use catalog::Reference;
+pub use client::{Attempts, Client, ClientOptions, Transaction};
 pub use discover::{Candidate, Sketch, discover};
 pub use engine::Engine;
 pub use error::SqlError;
@@ -57,7 +62,9 @@ pub use policy::{
     RowCondition, RowPolicy,
 };
 pub use preflight::Finding;
+pub use query::Query;
 pub use source::{SharedSource, Source, SourceOptions};
 pub use target::RowTarget;
 pub use url::SourceUrl;
+pub use value::{Row, Value};
 pub use walk::Walk;

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use crate::bind::Binding;
 use crate::catalog::Storage;
-use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::source::Source;
 use crate::target::{Place, first_count};
@@ -87,7 +86,7 @@ impl PageSweep<'_> {
         upper: &Upper,
         next: Option<Position>,
     ) -> Result<(Tally, Option<Position>), SqlError> {
-        begin(source).await?;
+        source.run(source.engine().begin()).await?;
         let answer = self.list_inside(source, upper, next).await;
         end(source, answer).await
     }
@@ -97,7 +96,7 @@ impl PageSweep<'_> {
         if self.binding.family.guards.is_empty() {
             return self.families_inside(source, upper, 0).await;
         }
-        begin(source).await?;
+        source.run(source.engine().begin()).await?;
         let lock = self.binding.lock_range(&self.choice.axis, &self.place.position, upper, self.cutoff);
         let answer = match source.query(&lock).await {
             Ok(rows) => self.families_inside(source, upper, first_count(&rows).unwrap_or(0)).await,
@@ -208,15 +207,6 @@ impl PageSweep<'_> {
         let keys = rows.into_iter().map(|row| row.into_iter().skip(1 + axis.ties.len()).collect()).collect();
         Ok((keys, next))
     }
-}
-
-async fn begin(source: &mut Source) -> Result<(), SqlError> {
-    let text = match source.engine() {
-        Engine::Postgres => "BEGIN",
-        Engine::MySql => "START TRANSACTION",
-        Engine::Sqlite => "BEGIN IMMEDIATE",
-    };
-    source.run(text).await
 }
 
 /// Commits what went well and takes back what did not.

@@ -8,7 +8,7 @@ use crate::value::Value;
 
 /// A statement ready to run.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Query {
+pub struct Query {
     engine: Engine,
     text: String,
     values: Vec<Value>,
@@ -17,20 +17,20 @@ pub(crate) struct Query {
 
 impl Query {
     /// A statement of this engine, beginning with `text`.
-    pub(crate) fn new(engine: Engine, text: impl Into<String>) -> Self {
+    pub fn new(engine: Engine, text: impl Into<String>) -> Self {
         Self { engine, text: text.into(), values: Vec::new(), repeated: true }
     }
 
     /// Appends a fixed fragment.
     #[must_use]
-    pub(crate) fn sql(mut self, text: impl AsRef<str>) -> Self {
+    pub fn sql(mut self, text: impl AsRef<str>) -> Self {
         self.text.push_str(text.as_ref());
         self
     }
 
     /// Appends a bound value, cast to `cast` where the engine needs to be told.
     #[must_use]
-    pub(crate) fn bind(mut self, value: Value, cast: Option<&str>) -> Self {
+    pub fn bind(mut self, value: Value, cast: Option<&str>) -> Self {
         // What has its type with it is not cast, and must not be: a text that is cast comes under another statement.
         let cast = cast.filter(|_| !value.is_typed());
         self.values.push(value);
@@ -57,7 +57,7 @@ impl Query {
     }
 
     /// The text.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 

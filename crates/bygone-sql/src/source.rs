@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::Mutex;
 
-use crate::connection::{self, Connection, Session};
+use crate::connection::{self, Connection, Purpose, Session};
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::query::Query;
@@ -64,8 +64,8 @@ pub struct Source {
 impl Source {
     /// Connects.
     pub async fn open(options: SourceOptions) -> Result<Self, SqlError> {
-        let session =
-            Session::new(options.url.engine(), options.statement_timeout, options.lock_timeout, options.read_only);
+        let purpose = if options.read_only { Purpose::Read } else { Purpose::Sweep };
+        let session = Session::new(options.url.engine(), options.statement_timeout, options.lock_timeout, purpose);
         let mut source = Self { options, session, connection: None, requests: 0 };
         source.connected().await?;
         Ok(source)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A value bound to a statement or read from a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Value {
+pub enum Value {
     /// NULL.
     Null,
     /// A whole number.
@@ -33,7 +33,7 @@ impl Value {
     }
 
     /// The whole number, if it is one.
-    pub(crate) fn int(&self) -> Option<i64> {
+    pub fn int(&self) -> Option<i64> {
         match self {
             Self::Int(n) => Some(*n),
             _ => None,
@@ -46,9 +46,17 @@ impl Value {
     }
 
     /// The text, if it is text.
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The bytes, if they are bytes.
+    pub fn blob(&self) -> Option<&[u8]> {
+        match self {
+            Self::Blob(bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -72,4 +80,4 @@ impl From<u64> for Value {
 }
 
 /// A row.
-pub(crate) type Row = Vec<Value>;
+pub type Row = Vec<Value>;

@@ -30,8 +30,19 @@ pub(crate) struct Session {
     pub(crate) statement_timeout: Duration,
     /// The longest wait for somebody else's lock.
     pub(crate) lock_timeout: Duration,
-    /// Whether the database is told to refuse every write.
-    pub(crate) read_only: bool,
+    /// What for.
+    pub(crate) purpose: Purpose,
+}
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To look: the database is told to refuse every write.
+    Read,
+    /// To sweep: a commit need not wait for the disk, since what is swept twice is swept; the end of a sweep waits.
+    Sweep,
+    /// To keep what somebody relies on: what is answered is as durable as the database makes it.
+    Store,
 }
 
 impl Session {
@@ -39,19 +50,19 @@ impl Session {
         engine: Engine,
         statement_timeout: Option<Duration>,
         lock_timeout: Option<Duration>,
-        read_only: bool,
+        purpose: Purpose,
     ) -> Self {
         // A swift page that waits holds its other rows meanwhile, so where locked rows can be skipped the wait is
-        // short. SQLite has one lock for all, which is free again soon.
+        // short. SQLite has one lock for all, which is free again soon; and who keeps a store waits for their turn.
         let patience = match engine {
-            Engine::Postgres => Duration::from_millis(100),
-            Engine::MySql => Duration::from_secs(1),
-            Engine::Sqlite => Duration::from_secs(5),
+            Engine::Postgres if purpose != Purpose::Store => Duration::from_millis(100),
+            Engine::MySql if purpose != Purpose::Store => Duration::from_secs(1),
+            _ => Duration::from_secs(5),
         };
         Self {
             statement_timeout: statement_timeout.unwrap_or(STATEMENT_TIMEOUT),
             lock_timeout: lock_timeout.unwrap_or(patience),
-            read_only,
+            purpose,
         }
     }
 }

@@ -7,7 +7,7 @@ use bygone_core::ErrorKind;
 use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlDatabaseError, MySqlRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Connection as _, Executor, Row as _, TypeInfo, ValueRef};
 
-use super::{Connection, Session, millis};
+use super::{Connection, Purpose, Session, millis};
 use crate::error::{SqlError, mysql_kind};
 use crate::query::Query;
 use crate::url::SourceUrl;
@@ -57,7 +57,7 @@ fn session_settings(session: Session, maria: bool) -> Vec<String> {
             format!("SET SESSION max_execution_time = {statement}")
         },
     ];
-    if session.read_only {
+    if session.purpose == Purpose::Read {
         settings.push("SET SESSION TRANSACTION READ ONLY".to_owned());
     }
     settings

@@ -10,7 +10,7 @@ use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgConnectOptions, PgConnection, PgRow, PgTypeInfo};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Connection as _, Executor, Row as _, TypeInfo, ValueRef};
 
-use super::{Connection, Session, millis};
+use super::{Connection, Purpose, Session, millis};
 use crate::error::{SqlError, postgres_kind};
 use crate::query::Query;
 use crate::url::SourceUrl;
@@ -45,14 +45,16 @@ fn session_settings(session: Session) -> String {
          SET transform_null_equals = off; SET enable_tidscan = on; SET enable_indexscan = on; \
          SET default_transaction_isolation = 'read committed'; SET default_transaction_deferrable = off; \
          SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = '60s'; \
-         SET synchronous_commit = off; SET enable_seqscan = off; SET plan_cache_mode = auto; SET jit = off; \
-         SET extra_float_digits = 3",
+         SET enable_seqscan = off; SET plan_cache_mode = auto; SET jit = off; SET extra_float_digits = 3",
         millis(session.statement_timeout),
         millis(session.lock_timeout),
     );
-    if session.read_only {
-        text.push_str("; SET default_transaction_read_only = on");
-    }
+    text.push_str(match session.purpose {
+        Purpose::Read => "; SET default_transaction_read_only = on; SET synchronous_commit = off",
+        Purpose::Sweep => "; SET synchronous_commit = off",
+        // As the server is set to.
+        Purpose::Store => "",
+    });
     text
 }
 

@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{InterruptHandle, OpenFlags, Statement, params_from_iter};
 
-use super::{Connection, Session, sqlite_functions};
+use super::{Connection, Purpose, Session, sqlite_functions};
 use crate::error::{SqlError, sqlite_kind};
 use crate::query::Query;
 use crate::url::SourceUrl;
@@ -57,26 +57,47 @@ impl SqliteConnection {
 }
 
 fn open(path: &str, session: Session) -> rusqlite::Result<rusqlite::Connection> {
-    // Never creates a database: a misspelt path is an error, not an empty table. A plan opens it for reading only,
-    // so that not even a checkpoint at the end can change the file.
-    let access = if session.read_only { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
+    // A sweep never creates a database: a misspelt path is an error, not an empty table. A plan opens it for reading
+    // only, so that not even a checkpoint at the end can change the file.
+    let access = match session.purpose {
+        Purpose::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        Purpose::Sweep => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        Purpose::Store => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+    };
     let connection = rusqlite::Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(session.lock_timeout)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "cache_size", -i64::from(CACHE_KIB))?;
-    let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    if session.read_only {
-        connection.pragma_update(None, "query_only", true)?;
-    } else if journal.eq_ignore_ascii_case("wal") {
-        // In the log a commit need not wait for the disk to be safe against corruption; `settle` waits, once.
-        connection.pragma_update(None, "synchronous", "normal")?;
-        // A commit that checkpoints takes ten times its own time. Sweeps do that between pages.
-        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    match session.purpose {
+        Purpose::Read => connection.pragma_update(None, "query_only", true)?,
+        Purpose::Sweep => sweep_settings(&connection)?,
+        Purpose::Store => store_settings(&connection)?,
     }
     // A quoted name that no column has is otherwise read as a text, and a misspelt `where` then means something else.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
     sqlite_functions::register(&connection)?;
     Ok(connection)
+}
+
+fn sweep_settings(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
+    let journal: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if journal.eq_ignore_ascii_case("wal") {
+        // In the log a commit need not wait for the disk to be safe against corruption; `settle` waits, once.
+        connection.pragma_update(None, "synchronous", "normal")?;
+        // A commit that checkpoints takes ten times its own time. Sweeps do that between pages.
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    }
+    Ok(())
+}
+
+fn store_settings(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
+    let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+    if pages == 0 {
+        // A file that is new has nobody else's settings: with a log, readers and the writer do not wait for each other.
+        connection.pragma_update(None, "journal_mode", "wal")?;
+    }
+    // What was used once must not come back after a loss of power.
+    connection.pragma_update(None, "synchronous", "full")
 }
 
 #[async_trait]
