@@ -1,0 +1,6 @@
+//! The stores on real databases: each credential is good as long and as often as it should be, swept or not.
+
+#![cfg(test)] // which tells clippy that the helpers, too, may unwrap
+
+mod codes;
+mod world;
