@@ -2,5 +2,10 @@
 
 #![cfg(test)] // which tells clippy that the helpers, too, may unwrap
 
+mod client_metadata;
 mod codes;
+mod decisions;
+mod logout;
+mod refresh;
+mod single_use;
 mod world;
