@@ -18,11 +18,24 @@ impl Sqlite {
     /// # Panics
     /// If the temporary directory cannot be written.
     pub fn fresh() -> Self {
-        let root = std::env::temp_dir();
+        Self::fresh_in(&std::env::temp_dir())
+    }
+
+    /// The same where the disk is memory, if the system has such a place: for tests that write so much that waiting for a
+    /// disk would be most of their time, and to which durability means nothing.
+    ///
+    /// # Panics
+    /// If the directory cannot be written.
+    pub fn fresh_in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Self::fresh_in(memory) } else { Self::fresh() }
+    }
+
+    fn fresh_in(root: &Path) -> Self {
         let made = tempfile::Builder::new()
             .prefix("bygone-sqlite-")
-            .tempdir_in(&root)
-            .map_err(KitError::file("make a directory in", &root));
+            .tempdir_in(root)
+            .map_err(KitError::file("make a directory in", root));
         Self { directory: must(made) }
     }
 

@@ -5,6 +5,7 @@
 mod client_metadata;
 mod codes;
 mod decisions;
+mod invariance;
 mod logout;
 mod refresh;
 mod single_use;
