@@ -2,11 +2,16 @@
 
 #![cfg(test)] // which tells clippy that the helpers, too, may unwrap
 
+mod boundary;
 mod client_metadata;
 mod codes;
 mod decisions;
 mod invariance;
 mod logout;
+mod migration;
+mod promises;
 mod refresh;
+mod secrets;
 mod single_use;
+mod sweeper;
 mod world;
