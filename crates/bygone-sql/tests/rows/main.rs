@@ -4,6 +4,7 @@
 #![cfg(test)] // which tells clippy that the helpers, too, may unwrap
 
 mod binding;
+mod client;
 mod conformance;
 mod deadlines;
 mod family;
