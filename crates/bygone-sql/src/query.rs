@@ -62,8 +62,8 @@ impl Query {
     }
 
     /// The same statement, asked how it would be run.
-    #[cfg(test)]
-    pub(crate) fn explained(&self) -> Self {
+    #[must_use]
+    pub fn explained(&self) -> Self {
         let how = if self.engine == Engine::Sqlite { "EXPLAIN QUERY PLAN" } else { "EXPLAIN" };
         Self { text: format!("{how} {}", self.text), ..self.clone() }
     }

@@ -97,3 +97,28 @@ fn column_line(engine: Engine, column: &Column) -> String {
 fn storage(engine: Engine) -> &'static str {
     if engine == Engine::MySql { " ENGINE = InnoDB" } else { "" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(engine: Engine, schema: Option<&str>, prefix: Option<&str>) -> String {
+        let naming = Naming::new(engine, schema.map(str::to_owned), prefix.map(str::to_owned)).unwrap();
+        ddl(&naming).iter().map(|statement| format!("{statement};\n")).collect()
+    }
+
+    /// A step that was released must stay as it is: these may only grow.
+    #[test]
+    fn the_tables() {
+        insta::assert_snapshot!("postgres", printed(Engine::Postgres, Some("auth"), None));
+        insta::assert_snapshot!("mysql", printed(Engine::MySql, None, Some("acme_")));
+        insta::assert_snapshot!("sqlite", printed(Engine::Sqlite, None, None));
+    }
+
+    #[test]
+    fn no_name_is_too_long_behind_the_longest_prefix() {
+        let text = printed(Engine::Postgres, None, Some(&"p".repeat(24)));
+        let names = text.split('"').skip(1).step_by(2);
+        assert_eq!(names.map(str::len).max(), Some(24 + 37));
+    }
+}

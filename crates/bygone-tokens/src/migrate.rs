@@ -69,3 +69,55 @@ async fn version(transaction: &mut Transaction, naming: &Naming) -> Result<i64, 
 fn failed(source: SqlError) -> TokenError {
     TokenError::Connect { action: "migrate the tables", source }
 }
+
+#[cfg(test)]
+mod tests {
+    use bygone_sql::{ClientOptions, SourceUrl};
+    use bygone_testkit::{AnyDatabase, Kind, on_each_engine};
+
+    use super::*;
+    use crate::ddl::STEPS;
+    use crate::{Tokens, TokensOptions};
+
+    on_each_engine!(tables_of_an_earlier_version_are_brought_to_this_one, a_step_that_fails_is_tried_again);
+
+    fn colour(naming: &Naming) -> Vec<String> {
+        vec![format!("ALTER TABLE {} ADD COLUMN colour BIGINT", naming.quoted("dpop_nonces"))]
+    }
+
+    fn broken(naming: &Naming) -> Vec<String> {
+        vec![format!("ALTER TABLE {} ADD COLUMN colour BIGINT", naming.quoted("no_such_table"))]
+    }
+
+    async fn earlier(kind: Kind) -> (AnyDatabase, Client, Naming) {
+        let database = AnyDatabase::fresh(kind).await;
+        let options =
+            TokensOptions { table_prefix: Some("acme_".into()), ..TokensOptions::new(&database.url()).unwrap() };
+        let tokens = Tokens::open(options).await.unwrap();
+        tokens.migrate().await.unwrap();
+        tokens.nonces().issue().await.unwrap();
+        let client = Client::open(ClientOptions::new(SourceUrl::parse(&database.url()).unwrap())).await.unwrap();
+        (database, client, tokens.shared().naming.clone())
+    }
+
+    async fn tables_of_an_earlier_version_are_brought_to_this_one(kind: Kind) {
+        let (database, client, naming) = earlier(kind).await;
+        let steps: Vec<Step> = STEPS.iter().copied().chain([colour as Step]).collect();
+        let last = i64::try_from(STEPS.len()).unwrap();
+        assert_eq!(migrate(&client, &naming, &steps).await.unwrap(), (last, last + 1));
+        assert_eq!(migrate(&client, &naming, &steps).await.unwrap(), (last + 1, last + 1), "not again");
+        let count = "SELECT COUNT(*) FROM acme_dpop_nonces WHERE colour IS NULL";
+        assert_eq!(database.client().await.number(count).await, 1, "what was there is there");
+        let older = migrate(&client, &naming, STEPS).await.unwrap_err();
+        assert!(matches!(older, TokenError::Newer { .. }), "{older}");
+    }
+
+    async fn a_step_that_fails_is_tried_again(kind: Kind) {
+        let (_database, client, naming) = earlier(kind).await;
+        let last = i64::try_from(STEPS.len()).unwrap();
+        let with = |step: Step| STEPS.iter().copied().chain([step]).collect::<Vec<_>>();
+        let error = migrate(&client, &naming, &with(broken)).await.unwrap_err();
+        assert_eq!(error.to_string(), "cannot migrate the tables");
+        assert_eq!(migrate(&client, &naming, &with(colour)).await.unwrap(), (last, last + 1));
+    }
+}
