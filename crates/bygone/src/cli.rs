@@ -66,6 +66,8 @@ pub(crate) enum Verb {
     Packs(Packs),
     /// Print the JSON Schema of the configuration file.
     Schema,
+    /// What belongs to the stores of the bygone-tokens library.
+    Tokens(Tokens),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -129,6 +131,43 @@ pub(crate) enum PacksVerb {
         /// The pack.
         name: String,
     },
+}
+
+/// Flags of `tokens`.
+#[derive(Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct Tokens {
+    #[command(subcommand)]
+    pub(crate) verb: TokensVerb,
+}
+
+/// What to do for the stores of bygone-tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokensVerb {
+    /// Print the statements that make the tables, for those who let no program do so.
+    Ddl {
+        /// The database.
+        engine: DatabaseEngine,
+        /// The schema of the tables (PostgreSQL), or their database (MySQL, MariaDB).
+        #[arg(long, value_name = "NAME")]
+        schema: Option<String>,
+        /// What every table's name begins with.
+        #[arg(long, value_name = "PREFIX")]
+        table_prefix: Option<String>,
+    },
+}
+
+/// A kind of database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DatabaseEngine {
+    /// PostgreSQL.
+    #[value(alias = "postgresql")]
+    Postgres,
+    /// MySQL and MariaDB.
+    #[value(alias = "mariadb")]
+    Mysql,
+    /// SQLite.
+    Sqlite,
 }
 
 /// Flags of `plan`.

@@ -16,6 +16,7 @@ mod plan;
 mod problem;
 mod signals;
 mod sweep;
+mod tokens;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -59,6 +60,7 @@ fn run(cli: Cli) -> Result<Exit, Problem> {
     match cli.verb {
         Verb::Packs(flags) => packs::verb::run(cli.global.format, &flags)?,
         Verb::Schema => output::data(format!("{:#}", config::json_schema())),
+        Verb::Tokens(flags) => tokens::run(cli.global.format, flags)?,
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "bygone", &mut script);
@@ -124,9 +126,13 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
             signals::unless_cancelled(&cancel, Box::pin(index::run(global, &flags, &config, &clock))).await
         }
         Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
-        Verb::Demo(_) | Verb::Init(_) | Verb::Packs(_) | Verb::Schema | Verb::Completions { .. } | Verb::Man => {
-            Ok(Exit::Done)
-        }
+        Verb::Demo(_)
+        | Verb::Init(_)
+        | Verb::Packs(_)
+        | Verb::Schema
+        | Verb::Tokens(_)
+        | Verb::Completions { .. }
+        | Verb::Man => Ok(Exit::Done),
     }
 }
 

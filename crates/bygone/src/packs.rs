@@ -39,6 +39,7 @@ pub(crate) const PACKS: &[Pack] = &[
     Pack { name: "pg-boss", text: include_str!("../packs/pg-boss.toml") },
     Pack { name: "river", text: include_str!("../packs/river.toml") },
     Pack { name: "solid-queue", text: include_str!("../packs/solid-queue.toml") },
+    Pack { name: "tokens", text: include_str!("../packs/tokens.toml") },
 ];
 
 impl Pack {

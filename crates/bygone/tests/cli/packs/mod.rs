@@ -9,6 +9,7 @@ mod oban;
 mod pg_boss;
 mod river;
 mod solid_queue;
+mod tokens;
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -15,3 +15,4 @@ mod secrets;
 mod surroundings;
 mod sweep;
 mod texts;
+mod tokens;

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::support::{BYGONE_LAST, Engine, Run, TOKENS, World, bygone, living};
 
-const NAMES: [&str; 9] = ["attesto", "django", "hydra", "keycloak", "mas", "oban", "pg-boss", "river", "solid-queue"];
+const NAMES: [&str; 10] =
+    ["attesto", "django", "hydra", "keycloak", "mas", "oban", "pg-boss", "river", "solid-queue", "tokens"];
 
 fn stdout(arguments: &[&str]) -> String {
     let run = Run::of(&mut bygone(arguments)).ends(0);

@@ -16,12 +16,25 @@ fn help() {
 
 #[test]
 fn help_of_each_verb() {
-    for verb in
-        ["demo", "check", "plan", "sweep", "guard", "grants", "index", "init", "packs", "schema", "completions", "man"]
-    {
+    for verb in [
+        "demo",
+        "check",
+        "plan",
+        "sweep",
+        "guard",
+        "grants",
+        "index",
+        "init",
+        "packs",
+        "schema",
+        "tokens",
+        "completions",
+        "man",
+    ] {
         insta::assert_snapshot!(format!("help_{verb}"), stdout(&[verb, "--help"]));
     }
     insta::assert_snapshot!("help_packs_show", stdout(&["packs", "show", "--help"]));
+    insta::assert_snapshot!("help_tokens_ddl", stdout(&["tokens", "ddl", "--help"]));
 }
 
 #[test]
