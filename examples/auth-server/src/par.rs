@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -39,7 +40,7 @@ pub(crate) struct AuthorizationRequest {
 
 /// What the client presents in its place.
 #[derive(Serialize)]
-pub(crate) struct Reference {
+struct Reference {
     request_uri: String,
     expires_in: i64,
 }
@@ -48,13 +49,14 @@ pub(crate) struct Reference {
 pub(crate) async fn push(
     State(app): State<Arc<App>>,
     Parameters(pushed): Parameters<Pushed>,
-) -> Result<(StatusCode, Json<Reference>), OAuthError> {
+) -> Result<impl IntoResponse, OAuthError> {
     let client = app.clients.find(&pushed.client_id).ok_or(OAuthError::unknown_client())?;
     let request = checked(client.redirect_uri, pushed)?;
     let kept = app.tokens.pushed_requests().put(client.id, &serde_json::to_value(&request)?).await?;
     // In whole seconds, and rather one too few.
     let expires_in = kept.expires_at.duration_since(app.clock.now()).as_secs();
-    Ok((StatusCode::CREATED, Json(Reference { request_uri: kept.request_uri.expose().to_owned(), expires_in })))
+    let reference = Reference { request_uri: kept.request_uri.expose().to_owned(), expires_in };
+    Ok((StatusCode::CREATED, [(header::CACHE_CONTROL, "no-store")], Json(reference)))
 }
 
 fn checked(redirect_uri: &str, pushed: Pushed) -> Result<AuthorizationRequest, OAuthError> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use crate::http::{Answer, get, post};
+use crate::http::{Answer, Form, get, post};
 use crate::server::Server;
 
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:8788/callback";
@@ -149,17 +149,17 @@ impl Client {
     }
 
     /// Asks the token endpoint with this proof.
-    pub(crate) async fn token(&self, proof: &str, form: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn token(&self, proof: &str, form: Form<'_>) -> Answer {
         let answer = post(&self.url("/token"), &[("DPoP", proof)], form).await;
         *self.nonce.borrow_mut() = Some(answer.header("dpop-nonce").to_owned());
         answer
     }
 
     /// Asks the token endpoint as it wants to be asked: with a nonce, which it tells when there is none.
-    pub(crate) async fn ask(&self, form: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn ask(&self, form: Form<'_>) -> Answer {
         let mut claims = self.claims("POST", "/token");
         if self.nonce.borrow().is_none() {
-            self.token(&self.proof(&claims), form).await.is_refused(400, "use_dpop_nonce");
+            self.token(&self.proof(&claims), form).await.refused(400, "use_dpop_nonce");
             claims = self.claims("POST", "/token");
         }
         claims["nonce"] = json!(self.nonce.take());
@@ -170,7 +170,7 @@ impl Client {
     pub(crate) async fn fresh_nonce(&self) -> String {
         let proof = self.proof(&self.claims("POST", "/token"));
         let form = [("grant_type", "refresh_token"), ("client_id", self.id)];
-        self.token(&proof, &form).await.is_refused(400, "use_dpop_nonce").header("dpop-nonce").to_owned()
+        self.token(&proof, &form).await.refused(400, "use_dpop_nonce").header("dpop-nonce").to_owned()
     }
 
     /// Redeems a code.
@@ -229,8 +229,8 @@ impl Client {
 
     /// That nothing of it does.
     pub(crate) async fn is_dead(&self, access: &str, refresh: &str) {
-        self.userinfo(access).await.is_refused(401, "invalid_token");
-        self.refresh(refresh).await.is_refused(400, "invalid_grant");
+        self.userinfo(access).await.refused(401, "invalid_token");
+        self.refresh(refresh).await.refused(400, "invalid_grant");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Authorization codes: one redemption, by whom they were made for.
 
 use crate::client::{Client, REDIRECT, random};
+use crate::http::Form;
 use crate::server::Server;
 
 #[tokio::test]
@@ -10,7 +11,7 @@ async fn a_code_that_comes_twice_ends_what_came_of_it() {
     let (session, bystander) = (client.sign_in().await, client.sign_in().await);
     client.userinfo(&session.access).await.is(200);
 
-    client.redeem(&session.code, &session.verifier).await.is_refused(400, "invalid_grant");
+    client.redeem(&session.code, &session.verifier).await.refused(400, "invalid_grant");
     client.is_dead(&session.access, &session.refresh).await;
     client.lives(&bystander).await;
 }
@@ -23,9 +24,9 @@ async fn a_code_that_comes_twice_after_a_rotation_ends_that_too() {
     let (access, refresh) = client.refreshed(&session.refresh).await;
     // Whoever brings it: the thief has another key, and no verifier.
     let thief = Client::new(&server);
-    thief.redeem(&session.code, &random()).await.is_refused(400, "invalid_grant");
+    thief.redeem(&session.code, &random()).await.refused(400, "invalid_grant");
     client.is_dead(&access, &refresh).await;
-    client.userinfo(&session.access).await.is_refused(401, "invalid_token");
+    client.userinfo(&session.access).await.refused(401, "invalid_token");
     client.lives(&bystander).await;
 }
 
@@ -35,9 +36,9 @@ async fn a_wrong_verifier_is_refused_and_uses_up_the_code() {
     let client = Client::new(&server);
     let (bystander, other_verifier) = client.code().await;
     let (code, verifier) = client.code().await;
-    client.redeem(&code, &other_verifier).await.is_refused(400, "invalid_grant");
-    client.redeem(&code, &verifier).await.is_refused(400, "invalid_grant");
-    client.redeem("no such code", &verifier).await.is_refused(400, "invalid_grant");
+    client.redeem(&code, &other_verifier).await.refused(400, "invalid_grant");
+    client.redeem(&code, &verifier).await.refused(400, "invalid_grant");
+    client.redeem("no such code", &verifier).await.refused(400, "invalid_grant");
     client.redeem(&bystander, &other_verifier).await.is(200);
 }
 
@@ -54,7 +55,7 @@ async fn a_code_is_for_its_client_and_redirect() {
             ("redirect_uri", redirect_uri),
             ("code_verifier", &verifier),
         ];
-        client.ask(&form).await.is_refused(400, "invalid_grant");
+        client.ask(&form).await.refused(400, "invalid_grant");
     }
 }
 
@@ -62,7 +63,7 @@ async fn a_code_is_for_its_client_and_redirect() {
 async fn what_is_no_token_request_is_told_so() {
     let server = Server::start();
     let client = Client::new(&server);
-    let forms: [(&[(&str, &str)], u16, &str); 6] = [
+    let forms: [(Form<'_>, u16, &str); 6] = [
         (&[], 400, "invalid_request"),
         (&[("grant_type", "refresh_token"), ("client_id", "nobody")], 401, "invalid_client"),
         (&[("grant_type", "password"), ("client_id", client.id)], 400, "unsupported_grant_type"),
@@ -73,6 +74,6 @@ async fn what_is_no_token_request_is_told_so() {
     // A nonce beforehand, so that each form is read.
     client.fresh_nonce().await;
     for (form, status, error) in forms {
-        client.ask(form).await.is_refused(status, error);
+        client.ask(form).await.refused(status, error);
     }
 }

@@ -17,7 +17,7 @@ async fn a_signal_ends_it_cleanly_and_sessions_outlive_it() {
     let server = Server::over(ended.directory, &[]);
     let client = client.at(&server);
     // The key that signs access tokens was the program's; refresh tokens are the database's.
-    client.userinfo(&access).await.is_refused(401, "invalid_token");
+    client.userinfo(&access).await.refused(401, "invalid_token");
     let (access, _) = client.refreshed(&refresh).await;
     client.userinfo(&access).await.is(200);
     assert_eq!(server.end(Signal::INT).await.code, Some(0));
@@ -33,8 +33,8 @@ async fn no_secret_is_logged() {
     let consent = client.consent(&pushed.request_uri).await;
     // Both kinds of reuse, which are logged.
     client.refreshed(&refresh).await;
-    client.refresh(&session.refresh).await.is_refused(400, "invalid_grant");
-    client.redeem(&session.code, &session.verifier).await.is_refused(400, "invalid_grant");
+    client.refresh(&session.refresh).await.refused(400, "invalid_grant");
+    client.redeem(&session.code, &session.verifier).await.refused(400, "invalid_grant");
     let log = server.end(Signal::TERM).await.log;
     assert!(log.contains("a refresh token came twice") && log.contains("a code came twice"), "{log}");
     let of_session = [&session.code, &session.verifier, &session.access, &session.refresh];

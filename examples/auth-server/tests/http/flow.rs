@@ -33,7 +33,7 @@ async fn from_a_pushed_request_to_a_resource_and_on() {
         ("code_verifier", &pushed.verifier),
     ];
     let mut claims = client.claims("POST", "/token");
-    let told = client.token(&client.proof(&claims), &form).await.is_refused(400, "use_dpop_nonce");
+    let told = client.token(&client.proof(&claims), &form).await.refused(400, "use_dpop_nonce");
     // The refusal has used up nothing: the same code is good with the nonce that was told.
     claims["jti"] = json!("another");
     claims["nonce"] = json!(told.header("dpop-nonce"));

@@ -8,6 +8,9 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 use url::form_urlencoded;
 
+/// Names and values.
+pub(crate) type Form<'a> = &'a [(&'a str, &'a str)];
+
 /// What came back.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -43,7 +46,7 @@ impl Answer {
 
     /// Holds the answer against a refusal in JSON.
     #[track_caller]
-    pub(crate) fn is_refused(self, status: u16, error: &str) -> Self {
+    pub(crate) fn refused(self, status: u16, error: &str) -> Self {
         assert_eq!((self.status, self.json()["error"].as_str()), (status, Some(error)), "{self:#?}");
         assert!(self.json()["error_description"].is_string(), "{self:#?}");
         self
@@ -56,7 +59,7 @@ pub(crate) async fn get(url: &str, headers: &[(&str, &str)]) -> Answer {
 }
 
 /// Posts a form.
-pub(crate) async fn post(url: &str, headers: &[(&str, &str)], form: &[(&str, &str)]) -> Answer {
+pub(crate) async fn post(url: &str, headers: &[(&str, &str)], form: Form<'_>) -> Answer {
     let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
     let headers = [headers, &[(header::CONTENT_TYPE.as_str(), "application/x-www-form-urlencoded")]].concat();
     send("POST", url, &headers, body).await

@@ -100,8 +100,8 @@ async fn the_client_is_told_once() {
     assert_eq!(log_out(&server, "sid", &sid).await, (json!(1), json!(1)));
     let (header, claims) = verified(&server, &listener.only()).await;
     assert_eq!((&header["typ"], &header["alg"]), (&json!("logout+jwt"), &json!("ES256")));
-    let said = ["iss", "aud", "sub", "sid"].map(|name| claims[name].as_str().unwrap().to_owned());
-    assert_eq!(said, [&server.issuer, client.id, "alice", &sid]);
+    let names = ["iss", "aud", "sub", "sid"].map(|name| claims[name].as_str().unwrap().to_owned());
+    assert_eq!(names, [&server.issuer, client.id, "alice", &sid]);
     assert_eq!(claims["events"], json!({ "http://schemas.openid.net/event/backchannel-logout": {} }));
     assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 120);
     assert!(claims["jti"].is_string() && claims.get("nonce").is_none(), "{claims}");
@@ -156,6 +156,6 @@ async fn a_client_that_could_not_be_told_is_told_the_next_time() {
 async fn a_logout_says_whose() {
     let server = Server::start();
     let url = server.url("/logout");
-    post(&url, &[], &[]).await.is_refused(400, "invalid_request");
-    post(&url, &[], &[("sid", "a"), ("sub", "b")]).await.is_refused(400, "invalid_request");
+    post(&url, &[], &[]).await.refused(400, "invalid_request");
+    post(&url, &[], &[("sid", "a"), ("sub", "b")]).await.refused(400, "invalid_request");
 }

@@ -1,5 +1,7 @@
 //! The real program, over real HTTP, with a client that has a real key.
 
+#![cfg(test)] // which tells clippy that the helpers, too, may unwrap
+
 mod client;
 mod codes;
 mod ending;
@@ -10,3 +12,4 @@ mod proofs;
 mod pushed;
 mod rotation;
 mod server;
+mod sweeping;

@@ -79,16 +79,16 @@ async fn what_is_no_request_is_told_so() {
     ];
     for (name, value, status, error) in bent {
         let form = good.map(|pair| if pair.0 == name { (name, value) } else { pair });
-        post(&url, &[], &form).await.is_refused(status, error);
+        post(&url, &[], &form).await.refused(status, error);
     }
     let more = [("scope", "admin", "invalid_scope"), ("request_uri", "urn:x", "invalid_request")];
     for (name, value, error) in more.into_iter().chain([("client_id", "demo-app", "invalid_request")]) {
-        post(&url, &[], &[&good[..], &[(name, value)]].concat()).await.is_refused(400, error);
+        post(&url, &[], &[&good[..], &[(name, value)]].concat()).await.refused(400, error);
     }
-    post(&url, &[], &good[..3]).await.is_refused(400, "invalid_request");
+    post(&url, &[], &good[..3]).await.refused(400, "invalid_request");
     let long = "x".repeat(20_000);
-    post(&url, &[], &[&good[..], &[("state", &long)]].concat()).await.is_refused(413, "invalid_request");
-    send("POST", &url, &[("content-type", "application/json")], "{}".into()).await.is_refused(400, "invalid_request");
+    post(&url, &[], &[&good[..], &[("state", &long)]].concat()).await.refused(413, "invalid_request");
+    send("POST", &url, &[("content-type", "application/json")], "{}".into()).await.refused(400, "invalid_request");
     post(&url, &[], &good).await.is(201);
 
     for address in

@@ -22,12 +22,12 @@ async fn a_token_whose_successor_was_used_ends_the_family() {
     let (session, bystander) = (client.sign_in().await, client.sign_in().await);
     let (second_access, second) = client.refreshed(&session.refresh).await;
     let (third_access, third) = client.refreshed(&second).await;
-    client.refresh(&session.refresh).await.is_refused(400, "invalid_grant");
+    client.refresh(&session.refresh).await.refused(400, "invalid_grant");
     for access in [&session.access, &second_access, &third_access] {
-        client.userinfo(access).await.is_refused(401, "invalid_token");
+        client.userinfo(access).await.refused(401, "invalid_token");
     }
     for refresh in [&session.refresh, &second, &third] {
-        client.refresh(refresh).await.is_refused(400, "invalid_grant");
+        client.refresh(refresh).await.refused(400, "invalid_grant");
     }
     client.lives(&bystander).await;
 }
@@ -38,12 +38,12 @@ async fn another_key_uses_up_nothing() {
     let server = Server::start();
     let (client, thief) = (Client::new(&server), Client::new(&server));
     let session = client.sign_in().await;
-    thief.refresh(&session.refresh).await.is_refused(400, "invalid_grant");
+    thief.refresh(&session.refresh).await.refused(400, "invalid_grant");
     let (_, second) = client.refreshed(&session.refresh).await;
     let (access, third) = client.refreshed(&second).await;
     // With the right key these would be reuse.
     for old in [&session.refresh, &second] {
-        thief.refresh(old).await.is_refused(400, "invalid_grant");
+        thief.refresh(old).await.refused(400, "invalid_grant");
     }
     client.userinfo(&access).await.is(200);
     client.refreshed(&third).await;
@@ -55,7 +55,7 @@ async fn another_client_uses_up_nothing() {
     let client = Client::new(&server);
     let session = client.sign_in().await;
     let form = [("grant_type", "refresh_token"), ("client_id", "other-app"), ("refresh_token", &session.refresh)];
-    client.ask(&form).await.is_refused(400, "invalid_grant");
-    client.refresh("no such token").await.is_refused(400, "invalid_grant");
+    client.ask(&form).await.refused(400, "invalid_grant");
+    client.refresh("no such token").await.refused(400, "invalid_grant");
     client.lives(&session).await;
 }

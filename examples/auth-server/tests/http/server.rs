@@ -12,6 +12,8 @@ use tempfile::TempDir;
 /// How long it may take to end. Far more than it needs.
 const END_LIMIT: Duration = Duration::from_secs(60);
 
+/// Its database.
+pub(crate) const DATABASE: &str = "auth.db";
 /// Where it logs to.
 pub(crate) const LOG: &str = "log.txt";
 
@@ -42,7 +44,7 @@ impl Server {
 
     /// A server over the database in a directory, which another may have left there.
     pub(crate) fn over(directory: TempDir, arguments: &[&str]) -> Self {
-        let database = directory.path().join("auth.db");
+        let database = directory.path().join(DATABASE);
         Self::within(directory, &[&["--database", database.to_str().unwrap()], arguments].concat())
     }
 
