@@ -50,6 +50,14 @@ pub struct CodeGrant {
     pub claims: Map<String, Json>,
 }
 
+/// What is stored of a code.
+#[derive(Serialize, Deserialize)]
+struct Data {
+    family: FamilyId,
+    #[serde(flatten)]
+    grant: CodeGrant,
+}
+
 /// A code that was just made.
 #[derive(Clone, Debug)]
 pub struct IssuedCode {
@@ -110,36 +118,46 @@ impl AuthorizationCodes {
         let expires_at = now + micros(self.codes.lifetimes().code);
         let family = FamilyId::of_code(code.expose());
         let row = self.codes.shared.row(now, expires_at).with("code", Digest::of(code.expose()));
-        let row = row.with("family", family.digest()).with(DATA, table.written(grant)?);
+        let row = row.with("family", family.digest()).with("subject", Digest::of(&grant.subject));
+        let data = Data { family: family.clone(), grant: grant.clone() };
+        let row = row.with(DATA, table.written(&data)?);
         table.put(&row, now).await?;
         Ok(IssuedCode { code, family, expires_at: instant(expires_at) })
     }
 
-    /// Takes a code. Of any number of callers one is granted.
+    /// Takes a code. Of any number of callers one is granted. From then on the code is used up, whatever the caller finds
+    /// wrong with the request: a code that somebody else has seen is worth nothing.
     pub async fn take(&self, code: &str) -> Result<CodeTake, TokenError> {
         let (now, table, key) = (self.codes.now(), self.codes.table(), [("code", Digest::of(code))]);
         let family = FamilyId::of_code(code);
         if let Some(row) = table.change(&key, &Change::take("taken_at", now), now).await? {
-            return Ok(CodeTake::Granted { grant: row.document(DATA)?, family });
+            let grant = Box::new(row.document::<Data>(DATA)?.grant);
+            return Ok(CodeTake::Granted { grant, family });
         }
         match table.recall(&key, now).await? {
             Some(row) if row.has("redeemed_at") => {
-                let CodeGrant { subject, client_id, .. } = row.document(DATA)?;
+                let CodeGrant { subject, client_id, .. } = row.document::<Data>(DATA)?.grant;
                 Ok(CodeTake::Reused(Reuse { family, subject, client_id }))
             }
-            Some(row) if row.has("taken_at") => Ok(CodeTake::Taken),
+            // Who has taken it may have begun a family, and died before saying that the redemption is finished.
+            Some(row) if row.has("taken_at") => self.remembered_by_family(family, now, CodeTake::Taken).await,
             Some(_) => Ok(CodeTake::Unknown),
-            None => self.remembered_by_family(family, now).await,
+            None => self.remembered_by_family(family, now, CodeTake::Unknown).await,
         }
     }
 
     /// A code that is forgotten is still known to the family of refresh tokens that came of it.
-    async fn remembered_by_family(&self, family: FamilyId, now: i64) -> Result<CodeTake, TokenError> {
+    async fn remembered_by_family(
+        &self,
+        family: FamilyId,
+        now: i64,
+        otherwise: CodeTake,
+    ) -> Result<CodeTake, TokenError> {
         let found = self.families.table().get(&[("family", family.digest())], now).await?;
         let data = found.map(|row| row.document::<FamilyData>(DATA)).transpose()?;
         Ok(match data.and_then(|data| data.grant) {
             Some(grant) => CodeTake::Reused(Reuse { family, subject: grant.subject, client_id: grant.client_id }),
-            None => CodeTake::Unknown,
+            None => otherwise,
         })
     }
 
@@ -165,6 +183,18 @@ impl AuthorizationCodes {
         let revoke =
             Change::take("access_token_revoked_at", now).only(Only::After("access_token_expires_at")).remembered();
         Ok(self.codes.table().change_count(&[("family", family.digest())], &revoke, now).await? > 0)
+    }
+
+    /// Ends what waits for a user or was issued for a code of theirs: codes can no longer be taken, their access tokens
+    /// are revoked. Returns the families that may yet begin, of codes that somebody is redeeming.
+    pub(crate) async fn revoke_subject(&self, subject: &str) -> Result<Vec<FamilyId>, TokenError> {
+        let (now, table, key) = (self.codes.now(), self.codes.table(), [("subject", Digest::of(subject))]);
+        table.change_count(&key, &Change::take("taken_at", now), now).await?;
+        let revoke =
+            Change::take("access_token_revoked_at", now).only(Only::After("access_token_expires_at")).remembered();
+        table.change_count(&key, &revoke, now).await?;
+        let pending = table.list(&key, &[Only::Null("redeemed_at")], Alive::Remembered, now).await?;
+        pending.iter().map(|row| row.document::<Data>(DATA).map(|data| data.family)).collect()
     }
 
     /// Whether an access token was revoked. One that has expired is not: it is simply no longer good.

@@ -82,7 +82,7 @@ pub use logout::{LogoutOf, LogoutSessions, LogoutTarget};
 pub use naming::Naming;
 pub use nonces::{IssuedNonce, NonceUse, Nonces};
 pub use pushed::{PushedRequest, PushedRequests};
-pub use refresh::{FamilyId, FamilyStart, IssuedRefreshToken, RefreshGrant, RefreshTokens, Rotation};
+pub use refresh::{FamilyId, FamilyStart, Holder, IssuedRefreshToken, RefreshGrant, RefreshTokens, Rotation};
 pub use replays::{Replay, Replays};
 pub use secret::Secret;
 pub use sweeper::{Sweeper, SweeperConfig, SweeperError, Swept};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TokenError;
 use crate::lifetimes::micros;
+use crate::refresh::FamilyId;
 use crate::schema::LOGOUT_SESSIONS;
 use crate::secret::Digest;
 use crate::store::Store;
@@ -25,6 +26,8 @@ pub struct LogoutTarget {
     pub subject: String,
     /// The client.
     pub client_id: String,
+    /// What the client was given in this session, to be revoked with it.
+    pub family: Option<FamilyId>,
     /// Where it is told, server to server.
     pub backchannel_logout_uri: Option<String>,
     /// Whether it must be told the `sid`.

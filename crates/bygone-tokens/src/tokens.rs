@@ -147,11 +147,23 @@ impl Tokens {
         CibaRequests::new(&self.shared)
     }
 
-    /// Ends everything that came of one grant: its refresh tokens, and the access token issued for its code.
-    pub async fn revoke_grant(&self, family: &FamilyId) -> Result<(), TokenError> {
-        self.refresh_tokens().revoke(family).await?;
+    /// Ends everything that came of one grant, or may yet: its refresh tokens, and the access token issued for its code.
+    /// `false` where the family was revoked before.
+    pub async fn revoke_grant(&self, family: &FamilyId) -> Result<bool, TokenError> {
+        let revoked = self.refresh_tokens().revoke(family).await?;
         self.authorization_codes().revoke_access_token(family).await?;
-        Ok(())
+        Ok(revoked)
+    }
+
+    /// Ends everything that a user has allowed: refresh tokens, codes that wait to be redeemed, and the access tokens
+    /// issued for codes. Says how many families of refresh tokens that was.
+    pub async fn revoke_subject(&self, subject: &str) -> Result<u64, TokenError> {
+        let (codes, refresh) = (self.authorization_codes(), self.refresh_tokens());
+        // What is being redeemed at this moment must not begin once this is done.
+        for family in codes.revoke_subject(subject).await? {
+            refresh.revoke(&family).await?;
+        }
+        refresh.revoke_subject(subject).await
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

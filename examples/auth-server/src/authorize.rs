@@ -93,27 +93,30 @@ async fn issue(
     subject: String,
 ) -> Result<String, OAuthError> {
     let sid = app.new_name()?;
-    let target = LogoutTarget {
-        sid: sid.clone(),
-        subject: subject.clone(),
+    let grant = CodeGrant {
         client_id: client.id.to_owned(),
+        subject: subject.clone(),
+        scope: request.scope.clone(),
+        redirect_uri: request.redirect_uri.clone(),
+        code_challenge: Some(request.code_challenge.clone()),
+        code_challenge_method: Some("S256".to_owned()),
+        claims: Map::from_iter([("sid".to_owned(), sid.clone().into())]),
+        ..CodeGrant::default()
+    };
+    let issued = app.tokens.authorization_codes().issue(&grant).await?;
+    // Before the code is handed out: no session begins that a logout would not find.
+    let target = LogoutTarget {
+        sid,
+        subject,
+        client_id: client.id.to_owned(),
+        family: Some(issued.family),
         backchannel_logout_uri: client.backchannel_logout_uri.clone(),
         backchannel_session_required: true,
         frontchannel_logout_uri: None,
         frontchannel_session_required: false,
     };
     app.tokens.logout_sessions().record(&target).await?;
-    let grant = CodeGrant {
-        client_id: client.id.to_owned(),
-        subject,
-        scope: request.scope.clone(),
-        redirect_uri: request.redirect_uri.clone(),
-        code_challenge: Some(request.code_challenge.clone()),
-        code_challenge_method: Some("S256".to_owned()),
-        claims: Map::from_iter([("sid".to_owned(), sid.into())]),
-        ..CodeGrant::default()
-    };
-    Ok(app.tokens.authorization_codes().issue(&grant).await?.code.expose().to_owned())
+    Ok(issued.code.expose().to_owned())
 }
 
 /// What consent is bound to. The challenge is new with every request, so it is bound to this one.

@@ -1,7 +1,6 @@
 //! `POST /logout`: ends sessions, and tells the clients that take part in them (OpenID Connect Back-Channel Logout).
 //! Only for the demo: a real server asks who is there before it ends anybody's session.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -60,12 +59,12 @@ async fn end(app: &App, request: &Request) -> Result<Ended, OAuthError> {
     };
     let sessions = app.tokens.logout_sessions();
     // First only looked at: where the tokens cannot be revoked, nobody is taken, and the caller may ask again.
-    let targets = sessions.targets(of).await?;
-    let subjects: BTreeSet<&str> =
-        targets.iter().map(|target| target.subject.as_str()).chain(request.sub.as_deref()).collect();
-    let mut families_revoked = 0;
-    for subject in subjects {
-        families_revoked += app.tokens.refresh_tokens().revoke_subject(subject).await?;
+    let mut families_revoked = match &request.sub {
+        Some(subject) => app.tokens.revoke_subject(subject).await?,
+        None => 0,
+    };
+    for family in sessions.targets(of).await?.iter().filter_map(|target| target.family.as_ref()) {
+        families_revoked += u64::from(app.tokens.revoke_grant(family).await?);
     }
     // Of several who end a session at once, each client is told by one.
     let targets = sessions.take_targets(of).await?;

@@ -1,14 +1,13 @@
 //! `grant_type=authorization_code`: a code for an access token and the first of a family of refresh tokens.
 
 use bygone_tokens::{CodeGrant, CodeTake, FamilyStart, IssuedAccessToken, RefreshGrant};
-use serde_json::json;
 
 use crate::access_token::{self, Grant};
 use crate::app::App;
 use crate::clients::Client;
 use crate::error::OAuthError;
 use crate::pkce;
-use crate::refresh::{holder, session};
+use crate::refresh::session;
 use crate::token::{Granted, Request};
 
 /// Redeems a code.
@@ -44,11 +43,11 @@ pub(crate) async fn answer(app: &App, client: &Client, jkt: &str, request: &Requ
         },
     )?;
     let lasting = RefreshGrant {
-        client_id: holder(client, jkt),
+        client_id: client.id.to_owned(),
         subject: grant.subject,
         scope: grant.scope,
         resource: grant.resource,
-        cnf: Some(json!({ "jkt": jkt })),
+        dpop_jkt: Some(jkt.to_owned()),
         claims: grant.claims,
         ..RefreshGrant::default()
     };

@@ -1,6 +1,6 @@
 //! `grant_type=refresh_token`: a refresh token for an access token and its own successor.
 
-use bygone_tokens::Rotation;
+use bygone_tokens::{Holder, Rotation};
 use serde_json::{Map, Value};
 
 use crate::access_token::{self, Grant};
@@ -13,7 +13,12 @@ use crate::token::{Granted, Request};
 pub(crate) async fn answer(app: &App, client: &Client, jkt: &str, request: &Request) -> Result<Granted, OAuthError> {
     let missing = OAuthError::invalid_request("the request needs a refresh_token");
     let token = request.refresh_token.as_deref().ok_or(missing)?;
-    let refresh = match app.tokens.refresh_tokens().rotate(&holder(client, jkt), token).await? {
+    let refresh = match app
+        .tokens
+        .refresh_tokens()
+        .rotate(Holder { client_id: client.id, dpop_jkt: Some(jkt) }, token)
+        .await?
+    {
         Rotation::Rotated(issued) | Rotation::Retried(issued) => issued,
         Rotation::Reused(reuse) => {
             tracing::warn!(client = client.id, family = %reuse.family, "a refresh token came twice: its family is revoked");
@@ -30,12 +35,6 @@ pub(crate) async fn answer(app: &App, client: &Client, jkt: &str, request: &Requ
         jkt,
     };
     Ok(Granted::new(access_token::issue(app, &grant)?, &refresh))
-}
-
-/// Who may rotate a token: the client and its key, as one. The store compares it before it uses anything up, so that a
-/// stolen token without the key is not even good for ending the family.
-pub(crate) fn holder(client: &Client, jkt: &str) -> String {
-    format!("{} {jkt}", client.id)
 }
 
 /// The session that a grant belongs to.

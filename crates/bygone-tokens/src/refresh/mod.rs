@@ -35,7 +35,7 @@ pub struct RefreshTokens {
 }
 
 /// What everything that came of one grant is known by. It is no secret, and may stand in an access token.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FamilyId(String);
 
@@ -83,10 +83,34 @@ pub struct RefreshGrant {
     pub acr: Option<String>,
     /// When, in seconds since 1970.
     pub auth_time: Option<i64>,
-    /// The key that it is bound to (RFC 7800).
-    pub cnf: Option<Json>,
+    /// The thumbprint of the key that it is bound to (RFC 9449); with one, nobody rotates it by another.
+    pub dpop_jkt: Option<String>,
     /// Anything else.
     pub claims: Map<String, Json>,
+}
+
+/// Who presents a token. Whoever is not the one it was issued to learns nothing of it, and uses nothing up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder<'a> {
+    /// The client.
+    pub client_id: &'a str,
+    /// The thumbprint of the key that it has proven to have.
+    pub dpop_jkt: Option<&'a str>,
+}
+
+/// A client that has proven no key.
+impl<'a> From<&'a str> for Holder<'a> {
+    fn from(client_id: &'a str) -> Self {
+        Self { client_id, dpop_jkt: None }
+    }
+}
+
+impl RefreshGrant {
+    /// Whether it was issued to them.
+    fn is_of(&self, holder: Holder<'_>) -> bool {
+        let key = |bound: &String| holder.dpop_jkt == Some(bound.as_str());
+        self.client_id == holder.client_id && self.dpop_jkt.as_ref().is_none_or(key)
+    }
 }
 
 /// What is stored of a family; one that was revoked before it began has no grant.
@@ -220,14 +244,16 @@ impl RefreshTokens {
         self.revoke(&data.family).await
     }
 
-    /// Revokes every family of a user, and says how many.
+    /// Revokes every family of a user that has begun, and says how many. [`Tokens::revoke_subject`](crate::Tokens::revoke_subject)
+    /// does so, and ends what has yet to begin.
     pub async fn revoke_subject(&self, subject: &str) -> Result<u64, TokenError> {
         let now = self.families.now();
         let key = [("subject", Digest::of(subject))];
         self.families.table().change_count(&key, &Change::take("revoked_at", now), now).await
     }
 
-    /// Whether a family was revoked: for access tokens that carry their family.
+    /// Whether a family was revoked: for access tokens that carry their family, as those should that are issued by a
+    /// rotation. The one issued for a code is known by its `jti`, too.
     pub async fn is_revoked(&self, family: &FamilyId) -> Result<bool, TokenError> {
         let found = self.families.table().get(&[("family", family.digest())], self.families.now()).await?;
         Ok(found.is_some_and(|row| row.has("revoked_at")))

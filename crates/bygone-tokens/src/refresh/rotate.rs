@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bygone_sql::{Attempts, Engine, Query, SqlError, Transaction, Value};
 
-use super::{FamilyData, IssuedRefreshToken, RefreshTokens, Rotation, token_row};
+use super::{FamilyData, Holder, IssuedRefreshToken, RefreshTokens, Rotation, token_row};
 use crate::codes::Reuse;
 use crate::error::TokenError;
 use crate::lifetimes::micros;
@@ -19,20 +19,20 @@ type Held = (Found, Found);
 impl RefreshTokens {
     /// Uses a token, and gives its successor. Of any number of callers one rotates; the others get the same successor for
     /// a moment, and later on are reuse.
-    pub async fn rotate(&self, client_id: &str, token: &str) -> Result<Rotation, TokenError> {
-        let now = self.tokens.now();
+    pub async fn rotate<'a>(&self, holder: impl Into<Holder<'a>>, token: &str) -> Result<Rotation, TokenError> {
+        let (now, holder) = (self.tokens.now(), holder.into());
         let mut attempts = Attempts::default();
         loop {
-            match self.rotate_once(client_id, token, now).await {
+            match self.rotate_once(holder, token, now).await {
                 Err(error) if error.is_passing() && attempts.one_more() => {}
                 answer => return answer,
             }
         }
     }
 
-    async fn rotate_once(&self, client_id: &str, token: &str, now: i64) -> Result<Rotation, TokenError> {
+    async fn rotate_once(&self, holder: Holder<'_>, token: &str, now: i64) -> Result<Rotation, TokenError> {
         let mut transaction = self.tokens.shared.client.begin().await.map_err(failed("rotate"))?;
-        let rotation = self.rotate_inside(&mut transaction, client_id, token, now).await?;
+        let rotation = self.rotate_inside(&mut transaction, holder, token, now).await?;
         transaction.commit().await.map_err(failed("rotate"))?;
         Ok(rotation)
     }
@@ -40,14 +40,14 @@ impl RefreshTokens {
     async fn rotate_inside(
         &self,
         transaction: &mut Transaction,
-        client_id: &str,
+        holder: Holder<'_>,
         presented: &str,
         now: i64,
     ) -> Result<Rotation, TokenError> {
         let rows = transaction.query(&self.both(presented, now, true)).await.map_err(failed("look"))?;
         let Some((token, family)) = held(rows, presented)? else { return Ok(Rotation::Unknown) };
         let data: FamilyData = family.document(DATA)?;
-        let Some(grant) = data.grant.filter(|grant| grant.client_id == client_id) else { return Ok(Rotation::Unknown) };
+        let Some(grant) = data.grant.filter(|grant| grant.is_of(holder)) else { return Ok(Rotation::Unknown) };
         if family.has("revoked_at") {
             return Ok(Rotation::Revoked);
         }

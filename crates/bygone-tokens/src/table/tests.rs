@@ -91,9 +91,9 @@ fn rows_are_taken_and_changed_only_while_they_count() {
     let redeem = Change::take("redeemed_at", 7).and("horizon", Set::AtLeast(9)).only(Only::Some("taken_at"));
     let redeem = redeem.only(Only::After("access_token_expires_at")).and("access_token", Set::Null).remembered();
     insta::assert_snapshot!(texts(|engine| over(engine, &AUTHORIZATION_CODES).change(&key, &redeem, 7)), @r"
-    UPDATE t SET redeemed_at = $1, horizon = GREATEST(horizon, $2), access_token = NULL WHERE code = $3 AND redeemed_at IS NULL AND taken_at IS NOT NULL AND access_token_expires_at > $4 AND horizon > $5 RETURNING code, family, taken_at, redeemed_at, access_token, access_token_expires_at, access_token_revoked_at, inserted_at, expires_at, horizon, data
+    UPDATE t SET redeemed_at = $1, horizon = GREATEST(horizon, $2), access_token = NULL WHERE code = $3 AND redeemed_at IS NULL AND taken_at IS NOT NULL AND access_token_expires_at > $4 AND horizon > $5 RETURNING code, family, subject, taken_at, redeemed_at, access_token, access_token_expires_at, access_token_revoked_at, inserted_at, expires_at, horizon, data
     UPDATE t SET redeemed_at = ?, horizon = GREATEST(horizon, ?), access_token = NULL WHERE code = ? AND redeemed_at IS NULL AND taken_at IS NOT NULL AND access_token_expires_at > ? AND horizon > ?
-    UPDATE t SET redeemed_at = ?, horizon = MAX(horizon, ?), access_token = NULL WHERE code = ? AND redeemed_at IS NULL AND taken_at IS NOT NULL AND access_token_expires_at > ? AND horizon > ? RETURNING code, family, taken_at, redeemed_at, access_token, access_token_expires_at, access_token_revoked_at, inserted_at, expires_at, horizon, data
+    UPDATE t SET redeemed_at = ?, horizon = MAX(horizon, ?), access_token = NULL WHERE code = ? AND redeemed_at IS NULL AND taken_at IS NOT NULL AND access_token_expires_at > ? AND horizon > ? RETURNING code, family, subject, taken_at, redeemed_at, access_token, access_token_expires_at, access_token_revoked_at, inserted_at, expires_at, horizon, data
     ");
 }
 
@@ -118,8 +118,7 @@ async fn every_row_is_found_by_an_index(kind: Kind) {
         for key in keys {
             let change = Change::of(EXPIRES_AT, Value::Int(1));
             for query in [statements.select(&key, &[], Alive::Unexpired, 7), statements.change(&key, &change, 7)] {
-                let plan: String =
-                    client.read(&query.explained()).await.unwrap().iter().map(|row| format!("{row:?}")).collect();
+                let plan = format!("{:?}", client.read(&query.explained()).await.unwrap());
                 let whole = match kind {
                     Kind::Sqlite => plan.contains("SCAN"),
                     Kind::Postgres => plan.contains("Seq Scan"),

@@ -6,7 +6,7 @@ use bygone_testkit::{Kind, on_each_engine};
 use bygone_tokens::{Cached, Fetched};
 use serde_json::json;
 
-use crate::world::{MOMENT, World, contend};
+use crate::world::{MOMENT, World, almost, contend};
 
 on_each_engine!(
     a_document_is_fresh_for_as_long_as_it_says,
@@ -34,7 +34,7 @@ async fn a_document_is_fresh_for_as_long_as_it_says(kind: Kind) {
     assert_eq!(cache.get(URL).await.unwrap(), None);
     let headers = [("Cache-Control", "public, max-age=600"), ("Age", "100")];
     assert_eq!(cache.put(URL, fetched(&headers, &body(URL, "one"))).await.unwrap(), Cached::Stored);
-    world.pass(500 * SECOND - MOMENT);
+    world.pass(almost(500 * SECOND));
     assert_eq!(cache.get(URL).await.unwrap().unwrap()["client_name"], "one");
     world.pass(MOMENT);
     assert_eq!(cache.get(URL).await.unwrap(), None);
@@ -48,7 +48,7 @@ async fn lifetimes_are_kept_within_bounds(kind: Kind) {
         [(&[("cache-control", "max-age=5")][..], 60), (&[], 60), (&[("cache-control", "max-age=31536000")], 86_400)]
     {
         assert_eq!(cache.put(URL, fetched(headers, &body(URL, "one"))).await.unwrap(), Cached::Stored);
-        world.pass(seconds * SECOND - MOMENT);
+        world.pass(almost(seconds * SECOND));
         assert!(cache.get(URL).await.unwrap().is_some(), "{headers:?}");
         world.pass(MOMENT);
         assert_eq!(cache.get(URL).await.unwrap(), None, "{headers:?}");

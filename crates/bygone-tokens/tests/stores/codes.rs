@@ -14,6 +14,8 @@ on_each_engine!(
     an_expired_code_is_refused_though_it_was_never_swept,
     an_access_token_is_revoked_with_its_code,
     the_family_remembers_its_code,
+    a_code_whose_taker_died_is_reuse_once_a_family_has_begun,
+    everything_of_a_user_ends_at_once,
 );
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -112,4 +114,45 @@ async fn the_family_remembers_its_code(kind: Kind) {
     assert_eq!(reuse, Reuse { family: second.family, subject: "alice".into(), client_id: "app".into() });
     world.tokens.revoke_grant(&reuse.family).await.unwrap();
     assert!(matches!(refresh.rotate("app", second.token.expose()).await.unwrap(), Rotation::Revoked));
+}
+
+async fn a_code_whose_taker_died_is_reuse_once_a_family_has_begun(kind: Kind) {
+    let world = World::fresh(kind).await;
+    let codes = world.tokens.authorization_codes();
+    let issued = codes.issue(&grant()).await.unwrap();
+    codes.take(issued.code.expose()).await.unwrap();
+    assert_eq!(codes.take(issued.code.expose()).await.unwrap(), CodeTake::Taken);
+    let lasting = RefreshGrant { client_id: "app".into(), subject: "alice".into(), ..RefreshGrant::default() };
+    world.tokens.refresh_tokens().start(&issued.family, &lasting).await.unwrap();
+    assert!(matches!(codes.take(issued.code.expose()).await.unwrap(), CodeTake::Reused(_)), "it was never told");
+}
+
+/// Codes that wait, codes that are being redeemed, what was issued: of this user, and of nobody else.
+async fn everything_of_a_user_ends_at_once(kind: Kind) {
+    let world = World::fresh(kind).await;
+    let (codes, refresh) = (world.tokens.authorization_codes(), world.tokens.refresh_tokens());
+    let lasting = RefreshGrant { client_id: "app".into(), subject: grant().subject, ..RefreshGrant::default() };
+    let other = CodeGrant { subject: "bob".into(), ..grant() };
+    let mut issued = Vec::new();
+    for grant in [grant(), grant(), grant(), other.clone(), other.clone()] {
+        issued.push(codes.issue(&grant).await.unwrap());
+    }
+    let [waiting, taken, redeemed, bobs, bobs_redeemed] = &issued[..] else { unreachable!() };
+    for (code, jti) in [(redeemed, "alices"), (bobs_redeemed, "bobs")] {
+        codes.take(code.code.expose()).await.unwrap();
+        let access = IssuedAccessToken { jti, expires_at: world.now() + 15 * MINUTE };
+        codes.redeemed(code.code.expose(), Some(access)).await.unwrap();
+    }
+    refresh.start(&redeemed.family, &lasting).await.unwrap();
+    codes.take(taken.code.expose()).await.unwrap();
+
+    assert_eq!(world.tokens.revoke_subject(&grant().subject).await.unwrap(), 1);
+    assert_eq!(codes.take(waiting.code.expose()).await.unwrap(), CodeTake::Taken);
+    let begun = refresh.start(&taken.family, &lasting).await.unwrap();
+    assert!(matches!(begun, FamilyStart::Revoked), "what was being redeemed never begins: {begun:?}");
+    assert!(refresh.is_revoked(&redeemed.family).await.unwrap());
+    assert!(codes.is_access_token_revoked("alices").await.unwrap());
+    assert!(!codes.is_access_token_revoked("bobs").await.unwrap());
+    assert!(matches!(codes.take(bobs.code.expose()).await.unwrap(), CodeTake::Granted { .. }));
+    assert_eq!(world.tokens.revoke_subject("nobody").await.unwrap(), 0);
 }

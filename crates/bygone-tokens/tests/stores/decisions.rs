@@ -5,7 +5,7 @@ use std::time::Duration;
 use bygone_testkit::{Kind, on_each_engine};
 use bygone_tokens::{Approval, CibaRequest, Consumed, Decided, DeliveryMode, DeviceRequest, Polled};
 
-use crate::world::{MOMENT, World, contend};
+use crate::world::{World, almost, contend};
 
 on_each_engine!(
     a_device_is_approved_and_gets_its_grant_once,
@@ -72,9 +72,9 @@ async fn who_polls_too_fast_is_told_to_slow_down(kind: Kind) {
     let issued = device.create(&request()).await.unwrap();
     let code = issued.device_code.expose();
     assert_eq!(device.poll("tv", code).await.unwrap(), Polled::Pending);
-    world.pass(5 * SECOND - MOMENT);
+    world.pass(almost(5 * SECOND));
     assert_eq!(device.poll("tv", code).await.unwrap(), Polled::SlowDown { interval_seconds: 10 });
-    world.pass(10 * SECOND - MOMENT);
+    world.pass(almost(10 * SECOND));
     assert_eq!(device.poll("tv", code).await.unwrap(), Polled::SlowDown { interval_seconds: 15 });
     world.pass(15 * SECOND);
     assert_eq!(device.poll("tv", code).await.unwrap(), Polled::Pending);

@@ -63,7 +63,7 @@ async fn what_is_printed_is_what_migrate_makes(kind: Kind) {
     host.migrate().await.unwrap();
     let engine = options(&by_hand).url.engine();
     let naming = Naming::new(engine, None, Some("acme_".into())).unwrap();
-    let script: String = ddl(&naming).iter().map(|statement| format!("{statement};\n")).collect();
+    let script: String = ddl(&naming).join(";\n") + ";";
     by_hand.client().await.run(&script).await;
     let catalogue = match kind {
         Kind::Sqlite => "SELECT sql FROM sqlite_schema ORDER BY sql",

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::logout::target;
 use crate::refresh::{begun, grant, rotated};
-use crate::world::{MOMENT, World, options};
+use crate::world::{MOMENT, World, almost, options};
 
 on_each_engine!(
     promise_1_an_expired_replay_record_no_longer_blocks_a_fresh_jti,
@@ -33,7 +33,7 @@ async fn promise_1_an_expired_replay_record_no_longer_blocks_a_fresh_jti(kind: K
     let world = World::fresh(kind).await;
     let replays = world.tokens.replays();
     assert_eq!(replays.remember("jti").await.unwrap(), Replay::Fresh);
-    world.pass(60 * SECOND - MOMENT);
+    world.pass(almost(60 * SECOND));
     assert_eq!(replays.remember("jti").await.unwrap(), Replay::Seen);
     world.pass(MOMENT);
     assert_eq!(world.rows("dpop_replays").await, 1, "the record is still there");
@@ -51,7 +51,7 @@ async fn promise_2_a_swept_code_takes_no_revocation_with_it_and_a_replay_stays_d
     codes.redeemed(issued.code.expose(), Some(access)).await.unwrap();
     codes.revoke_access_token(&issued.family).await.unwrap();
     // The code's own minute is long over, its access token lives for another moment.
-    world.pass(900 * SECOND - MOMENT);
+    world.pass(almost(900 * SECOND));
     assert_eq!(world.sweep().await.removed["authorization_codes"], 1, "only the one that nobody used");
     assert!(codes.is_access_token_revoked("access").await.unwrap());
     let CodeTake::Reused(reuse) = codes.take(issued.code.expose()).await.unwrap() else { panic!("not detected") };
@@ -131,7 +131,7 @@ async fn promise_5_no_nonce_is_both_accepted_and_swept(kind: Kind) {
         issued.push(nonces.issue().await.unwrap().nonce);
         world.pass(MOMENT);
     }
-    world.pass(300 * SECOND - 4 * MOMENT);
+    world.pass(Duration::from_micros(300_000_000 - 4));
     assert_eq!(world.sweep().await.removed["dpop_nonces"], 0, "expired, and remembered for another minute");
     for (nonce, expected) in issued.iter().zip([
         NonceUse::Expired,

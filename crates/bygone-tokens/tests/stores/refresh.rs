@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use bygone_testkit::{Kind, on_each_engine};
 use bygone_tokens::{
-    FamilyId, FamilyStart, IssuedRefreshToken, Lifetimes, RefreshGrant, RefreshTokens, Reuse, Rotation,
+    FamilyId, FamilyStart, Holder, IssuedRefreshToken, Lifetimes, RefreshGrant, RefreshTokens, Reuse, Rotation,
 };
 
-use crate::world::{MOMENT, World, contend};
+use crate::world::{MOMENT, World, almost, contend};
 
 on_each_engine!(
     a_token_is_replaced_by_its_successor,
@@ -25,6 +25,7 @@ on_each_engine!(
     a_token_ends_when_it_is_not_used,
     a_family_ends_however_often_it_rotates,
     a_client_revokes_what_it_no_longer_needs,
+    a_token_is_bound_to_the_key_it_was_issued_to,
     all_families_of_a_user_are_revoked,
     a_family_that_begins_anew_knows_nothing_of_the_old_one,
 );
@@ -94,7 +95,7 @@ async fn a_retry_comes_too_late_once_the_grace_is_over(kind: Kind) {
     let refresh = world.tokens.refresh_tokens();
     let first = begun(&refresh, "alice").await;
     let second = rotated(&refresh, &first).await;
-    world.pass(GRACE - MOMENT);
+    world.pass(almost(GRACE));
     assert!(matches!(rotation(&refresh, &first).await, Rotation::Retried(_)));
     world.pass(MOMENT);
     assert!(matches!(rotation(&refresh, &first).await, Rotation::Reused(_)));
@@ -258,7 +259,7 @@ async fn a_token_ends_when_it_is_not_used(kind: Kind) {
     let world = World::fresh(kind).await;
     let refresh = world.tokens.refresh_tokens();
     let first = begun(&refresh, "alice").await;
-    world.pass(14 * DAY - MOMENT);
+    world.pass(almost(14 * DAY));
     let second = rotated(&refresh, &first).await;
     world.pass(14 * DAY);
     assert!(matches!(rotation(&refresh, &second).await, Rotation::Unknown));
@@ -289,6 +290,39 @@ async fn a_client_revokes_what_it_no_longer_needs(kind: Kind) {
     assert!(!refresh.revoke_token("app", token.token.expose()).await.unwrap(), "revoked before");
     assert!(matches!(rotation(&refresh, &token).await, Rotation::Revoked));
     rotated(&refresh, &other).await;
+}
+
+/// Who lacks the key can neither use the token nor, with an old one, end the family.
+async fn a_token_is_bound_to_the_key_it_was_issued_to(kind: Kind) {
+    let world = World::fresh(kind).await;
+    let refresh = world.tokens.refresh_tokens();
+    let bound = RefreshGrant { dpop_jkt: Some("key".into()), ..grant("alice") };
+    let started = refresh.start(&refresh.new_family().unwrap(), &bound).await.unwrap();
+    let FamilyStart::Issued(first) = started else { panic!("{started:?}") };
+    let holder = Holder { client_id: "app", dpop_jkt: Some("key") };
+    let others = [
+        Holder { dpop_jkt: None, ..holder },
+        Holder { dpop_jkt: Some("another"), ..holder },
+        Holder { dpop_jkt: Some(""), ..holder },
+        Holder { client_id: "other", ..holder },
+    ];
+    let mut token = first.clone();
+    for _ in 0..2 {
+        for other in others {
+            let rotation = refresh.rotate(other, token.token.expose()).await.unwrap();
+            assert!(matches!(rotation, Rotation::Unknown), "{other:?}: {rotation:?}");
+        }
+        let rotation = refresh.rotate(holder, token.token.expose()).await.unwrap();
+        let Rotation::Rotated(next) = rotation else { panic!("{rotation:?}") };
+        token = next;
+    }
+    world.pass(GRACE);
+    for other in others {
+        assert!(matches!(refresh.rotate(other, first.token.expose()).await.unwrap(), Rotation::Unknown));
+    }
+    assert!(matches!(refresh.rotate(holder, token.token.expose()).await.unwrap(), Rotation::Rotated(_)));
+    let unbound = begun(&refresh, "alice").await;
+    assert!(matches!(refresh.rotate(holder, unbound.token.expose()).await.unwrap(), Rotation::Rotated(_)));
 }
 
 /// Names that a database might take for the same are not.

@@ -85,7 +85,7 @@ async fn dump(database: &AnyDatabase) -> String {
 async fn lossy(client: &mut bygone_testkit::Client, sql: &str) -> Vec<String> {
     match client {
         bygone_testkit::Client::MariaDb(connection) => {
-            use sqlx::{Column as _, Row as _};
+            use sqlx::Row as _;
             let rows = sqlx::query(sqlx::AssertSqlSafe(sql.to_owned())).fetch_all(connection).await.unwrap();
             let text = |row: &sqlx::mysql::MySqlRow| {
                 let columns = row.columns().iter().map(sqlx::Column::ordinal);

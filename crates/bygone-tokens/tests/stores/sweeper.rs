@@ -10,7 +10,7 @@ use bygone_tokens::{Sweeper, SweeperConfig, SweeperError, Tokens, TokensOptions}
 use jiff::SignedDuration;
 
 use crate::promises::use_every_store;
-use crate::world::{World, options};
+use crate::world::{World, almost, options};
 
 on_each_engine!(
     each_table_is_swept_exactly_once_and_counted,
@@ -99,7 +99,7 @@ async fn the_first_sweep_comes_after_one_interval_and_the_next_after_another(kin
     let listener = Arc::new(Listener::default());
     let sweeper = Sweeper::start(&world.tokens, config(&listener)).unwrap();
     asleep(&world, 1).await;
-    world.pass(INTERVAL - Duration::from_micros(1));
+    world.pass(almost(INTERVAL));
     assert_eq!(world.rows("dpop_nonces").await, 1);
     assert_eq!(listener.told(), [""; 0]);
     world.pass(Duration::from_micros(1));

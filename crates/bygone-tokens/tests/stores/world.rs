@@ -34,6 +34,11 @@ pub(crate) fn beginning() -> Timestamp {
 /// A moment: the least time there is.
 pub(crate) const MOMENT: Duration = Duration::from_micros(1);
 
+/// A moment less than that.
+pub(crate) fn almost(time: Duration) -> Duration {
+    time.checked_sub(MOMENT).unwrap()
+}
+
 /// Stores of a test's own.
 pub(crate) struct World {
     pub(crate) database: AnyDatabase,

@@ -153,6 +153,26 @@ async fn a_client_that_could_not_be_told_is_told_the_next_time() {
 }
 
 #[tokio::test]
+async fn one_session_ends_and_the_others_of_the_same_user_go_on() {
+    let server = Server::start();
+    let client = Client::new(&server);
+    let (one, two) = (client.sign_in().await, client.sign_in().await);
+    assert_eq!(log_out(&server, "sid", &sid_of(&client, &one).await).await, (json!(0), json!(1)));
+    client.is_dead(&one.access, &one.refresh).await;
+    client.lives(&two).await;
+}
+
+#[tokio::test]
+async fn a_code_on_its_way_ends_with_its_user() {
+    let server = Server::start();
+    let client = Client::new(&server);
+    let (code, verifier) = client.code().await;
+    log_out(&server, "sub", "alice").await;
+    client.redeem(&code, &verifier).await.refused(400, "invalid_grant");
+    client.lives(&client.sign_in().await).await;
+}
+
+#[tokio::test]
 async fn a_logout_says_whose() {
     let server = Server::start();
     let url = server.url("/logout");

@@ -164,7 +164,7 @@ impl History {
             return format!("made up by {}", self.number);
         }
         let recent = all.len().saturating_sub(2);
-        all[recent..].choose(&mut self.chance).unwrap().to_string()
+        (*all[recent..].choose(&mut self.chance).unwrap()).clone()
     }
 
     fn client(&mut self) -> &'static str {
@@ -394,7 +394,7 @@ impl Step {
                 }
             }
             Self::Rotate { client, token } => {
-                let rotation = refresh.rotate(client, token).await.unwrap();
+                let rotation = refresh.rotate(*client, token).await.unwrap();
                 match &rotation {
                     Rotation::Rotated(issued) | Rotation::Retried(issued) => {
                         format!("{rotation:?}|{}", issued.token.expose())
@@ -403,7 +403,7 @@ impl Step {
                 }
             }
             Self::RevokeFamily { family } => refresh.revoke(&FamilyId::from_text(family)).await.unwrap().to_string(),
-            Self::RevokeSubject { subject } => refresh.revoke_subject(subject).await.unwrap().to_string(),
+            Self::RevokeSubject { subject } => tokens.revoke_subject(subject).await.unwrap().to_string(),
             Self::RevokeToken { token } => refresh.revoke_token("app", token).await.unwrap().to_string(),
             Self::IsRevoked { family } => refresh.is_revoked(&FamilyId::from_text(family)).await.unwrap().to_string(),
             other => unreachable!("{other:?}"),
@@ -486,6 +486,7 @@ impl Step {
                     sid: sid.clone(),
                     subject: subject.clone(),
                     client_id: (*client).to_owned(),
+                    family: None,
                     backchannel_logout_uri: None,
                     backchannel_session_required: false,
                     frontchannel_logout_uri: None,

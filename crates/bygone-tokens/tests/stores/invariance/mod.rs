@@ -123,7 +123,7 @@ impl World {
 async fn sweeping_changes_no_decision(kind: Kind, histories: u64) {
     let seed = std::env::var("BYGONE_TEST_SEED").ok().map_or(2_026, |seed| seed.parse().unwrap());
     println!("BYGONE_TEST_SEED={seed}");
-    let (mut seen, mut swept) = (BTreeMap::new(), BTreeMap::new());
+    let (mut outcomes_seen, mut swept) = (BTreeMap::new(), BTreeMap::new());
     for (batch, slack) in [Duration::ZERO, Duration::from_secs(30)].into_iter().enumerate() {
         let seed = seed + batch as u64;
         let world = |sweeps| World::new(kind, seed, slack, sweeps);
@@ -131,23 +131,29 @@ async fn sweeping_changes_no_decision(kind: Kind, histories: u64) {
         let mut left = histories / 2;
         while left > 0 {
             let together = left.min(TOGETHER);
-            live(&mut with, &mut without, seed + left, together, &mut seen).await;
+            live(&mut with, &mut without, seed + left, together, &mut outcomes_seen).await;
             left -= together;
         }
         for (table, rows) in with.swept {
             *swept.entry(table).or_insert(0) += rows;
         }
     }
-    println!("outcomes: {seen:#?}\nswept: {swept:#?}");
+    println!("outcomes: {outcomes_seen:#?}\nswept: {swept:#?}");
     assert!(swept.values().all(|rows| *rows > 0), "some tables were never swept: {swept:#?}");
     // So few as a server is given do not come to everything.
     for outcome in history::OUTCOMES.iter().filter(|_| kind == Kind::Sqlite) {
-        assert!(seen.keys().any(|name| name == *outcome), "never seen: {outcome}");
+        assert!(outcomes_seen.keys().any(|name| name == *outcome), "never outcomes_seen: {outcome}");
     }
 }
 
 /// Some histories, in both worlds.
-async fn live(with: &mut World, without: &mut World, seed: u64, together: u64, seen: &mut BTreeMap<String, u64>) {
+async fn live(
+    with: &mut World,
+    without: &mut World,
+    seed: u64,
+    together: u64,
+    outcomes_seen: &mut BTreeMap<String, u64>,
+) {
     let mut chance = StdRng::seed_from_u64(seed);
     let mut histories: Vec<History> = (0..together).map(|number| History::new(seed, number)).collect();
     for _ in 0..STEPS {
@@ -157,7 +163,7 @@ async fn live(with: &mut World, without: &mut World, seed: u64, together: u64, s
         for (((history, step), swept), unswept) in histories.iter_mut().zip(steps).zip(swept).zip(unswept) {
             history.note(&step, &unswept);
             assert_eq!(swept, unswept, "a sweep has changed what came of the last step of {history:#?}");
-            *seen.entry(history::name(&step, &unswept)).or_default() += 1;
+            *outcomes_seen.entry(history::name(&step, &unswept)).or_default() += 1;
         }
         let pause = pause(&mut chance);
         with.clock.advance(pause);

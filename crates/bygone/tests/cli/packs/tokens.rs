@@ -1,5 +1,7 @@
 //! bygone-tokens: a row goes once it is past its horizon, and a family takes its tokens along.
 
+use std::fmt::Write as _;
+
 use super::{Case, NOW, are_left};
 use crate::support::{Engine, Run, World, bygone, on_each_engine};
 
@@ -7,7 +9,7 @@ on_each_engine!(rows_go_past_their_horizon, the_index_leads_to_what_is_past);
 
 /// Each table that has a horizon, with what its rows need beside their times.
 const TABLES: [(&str, &str, &str); 10] = [
-    ("authorization_codes", "code, family, data", "'#', '#', '{}'"),
+    ("authorization_codes", "code, family, subject, data", "'#', '#', '#', '{}'"),
     ("refresh_families", "family, data", "'#', '{}'"),
     ("dpop_nonces", "nonce", "'#'"),
     ("dpop_replays", "jti", "'#'"),
@@ -40,16 +42,18 @@ fn rows(prefix: &str) -> String {
     for (table, columns, values) in TABLES {
         for (number, horizon) in [(1, now - 1), (2, now), (3, now + 1)] {
             let (values, expired) = (values.replace('#', &format!("row {number}")), now - 60_000_000);
-            rows += &format!(
+            let _ = writeln!(
+                rows,
                 "INSERT INTO {prefix}{table} ({columns}, inserted_at, expires_at, horizon) \
-                 VALUES ({values}, {number}, {expired}, {horizon});\n"
+                 VALUES ({values}, {number}, {expired}, {horizon});"
             );
         }
     }
     for (token, family, number) in [("a", "row 1", 1), ("b", "row 1", 1), ("c", "row 2", 2), ("d", "row 3", 3)] {
-        rows += &format!(
+        let _ = writeln!(
+            rows,
             "INSERT INTO {prefix}refresh_tokens (token, family, generation, inserted_at, expires_at) \
-             VALUES ('{token}', '{family}', 0, {number}, {now} - 900000000);\n"
+             VALUES ('{token}', '{family}', 0, {number}, {now} - 900000000);"
         );
     }
     rows

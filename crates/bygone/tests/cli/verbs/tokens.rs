@@ -18,7 +18,7 @@ fn each_database_has_its_tables() {
         assert!(text.contains(digest), "{text}");
         assert!(text.trim_end().ends_with("SET version = 1 WHERE id = 1;"), "{text}");
         let json: Vec<String> = serde_json::from_str(&printed(&[engine, "--format", "json"])).unwrap();
-        assert_eq!(json.iter().map(|statement| format!("{statement};\n")).collect::<String>(), text);
+        assert_eq!(json.join(";\n") + ";\n", text);
     }
 }
 
