@@ -4,12 +4,16 @@
 //! contenders in turn on equal copies of one dataset and compares them with each other: the ratio is the result, and
 //! the bars that the project sets itself are ratios. One module a bench; this file only wires them.
 
+mod engine;
 mod failure;
 mod machine;
+mod noise;
 mod output;
 mod report;
 mod rows;
+mod server;
 mod statistics;
+mod stopwatch;
 
 use std::process::ExitCode;
 
