@@ -14,6 +14,7 @@ mod rows;
 mod server;
 mod statistics;
 mod stopwatch;
+mod tokens;
 
 use std::process::ExitCode;
 
@@ -44,6 +45,8 @@ struct Common {
 enum Bench {
     /// Expired rows of PostgreSQL, SQLite and MariaDB tables.
     Rows(rows::Options),
+    /// The stores of credentials, beside the bare statements that they are made of.
+    Tokens(tokens::Options),
 }
 
 #[tokio::main]
@@ -51,6 +54,7 @@ async fn main() -> ExitCode {
     let Cli { common, bench } = Cli::parse();
     let done = match bench {
         Bench::Rows(options) => rows::run(&options, common).await,
+        Bench::Tokens(options) => tokens::run(&options, common).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
