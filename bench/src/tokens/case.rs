@@ -61,7 +61,7 @@ impl Case {
 
 /// Every case.
 pub(crate) fn all(quick: bool) -> Vec<Case> {
-    let (slices, slice_operations) = if quick { (5, 80) } else { (24, 400) };
+    let (slices, slice_operations) = if quick { (9, 24) } else { (24, 400) };
     let many = if quick { ("replay-1m", 1_000_000) } else { ("replay-10m", 10_000_000) };
     let case = |engine, name, work, workers| Case { engine, name, work, workers, slices, slice_operations };
     let cases = |engine| {
