@@ -4,12 +4,17 @@
 //! contenders in turn on equal copies of one dataset and compares them with each other: the ratio is the result, and
 //! the bars that the project sets itself are ratios. One module a bench; this file only wires them.
 
+mod engine;
 mod failure;
 mod machine;
+mod noise;
 mod output;
 mod report;
 mod rows;
+mod server;
 mod statistics;
+mod stopwatch;
+mod tokens;
 
 use std::process::ExitCode;
 
@@ -40,6 +45,8 @@ struct Common {
 enum Bench {
     /// Expired rows of PostgreSQL, SQLite and MariaDB tables.
     Rows(rows::Options),
+    /// The stores of credentials, beside the bare statements that they are made of.
+    Tokens(tokens::Options),
 }
 
 #[tokio::main]
@@ -47,6 +54,7 @@ async fn main() -> ExitCode {
     let Cli { common, bench } = Cli::parse();
     let done = match bench {
         Bench::Rows(options) => rows::run(&options, common).await,
+        Bench::Tokens(options) => tokens::run(&options, common).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

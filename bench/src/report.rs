@@ -33,11 +33,17 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     /// More is better.
-    pub(crate) fn of_rates(bench: &'static str, case: &str, peer: &str, rates: (f64, f64), bar: Option<f64>) -> Self {
-        let (ours, theirs) = rates;
+    pub(crate) fn of_rates(
+        bench: &'static str,
+        case: &str,
+        peer: &str,
+        unit: &'static str,
+        (ours, theirs): (f64, f64),
+        bar: Option<f64>,
+    ) -> Self {
         let ratio = rounded(ours / theirs, 3);
         let (ours, theirs) = (ours.round(), theirs.round());
-        Self { bench, case: case.to_owned(), peer: peer.to_owned(), ours, theirs, unit: "rows/s", ratio, bar }
+        Self { bench, case: case.to_owned(), peer: peer.to_owned(), ours, theirs, unit, ratio, bar }
     }
 
     /// A time that must stay within a limit.
@@ -102,6 +108,13 @@ pub(crate) fn print_table(headers: &[&str], rows: &[Vec<String>]) {
     }
 }
 
+/// Prints how many bars are met.
+pub(crate) fn print_verdict(comparisons: &[Comparison]) {
+    let verdicts: Vec<bool> = comparisons.iter().filter_map(Comparison::met).collect();
+    let met = verdicts.iter().filter(|met| **met).count();
+    output::data(&format!("\n{met} of {} bars met.", verdicts.len()));
+}
+
 /// A whole number with its thousands apart.
 pub(crate) fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
@@ -121,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_fields_of_its_contract() {
-        let line = Comparison::of_rates("rows", "postgres/append", "one DELETE", (1.0e6, 1.1e6), Some(0.9));
+        let line = Comparison::of_rates("rows", "postgres/append", "one DELETE", "rows/s", (1.0e6, 1.1e6), Some(0.9));
         let expected = serde_json::json!({ "bench": "rows", "case": "postgres/append", "peer": "one DELETE",
             "ours": 1.0e6, "theirs": 1.1e6, "unit": "rows/s", "ratio": 0.909, "bar": 0.9 });
         assert_eq!(serde_json::to_value(&line).unwrap(), expected);

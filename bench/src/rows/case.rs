@@ -3,7 +3,7 @@
 //! Sizes and shapes are those of the measurements that the bars were set by: large enough that a page is a small part
 //! of a run, small enough that the data stays in memory, so that the disk's mood does not decide.
 
-use super::Engine;
+use crate::engine::Engine;
 
 /// With `--quick` everything is this much smaller.
 const QUICK_DIVISOR: u64 = 10;

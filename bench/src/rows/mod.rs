@@ -16,6 +16,7 @@ use clap::{Args, ValueEnum};
 
 use self::case::Case;
 use self::result::CaseResult;
+use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::{Common, machine, output, report};
 
@@ -40,29 +41,6 @@ pub(crate) struct Options {
     /// Leave a peer out that cannot be installed here.
     #[arg(long, value_name = "PEER")]
     skip: Vec<Skip>,
-}
-
-/// A database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Engine {
-    /// A private server with fsync on.
-    Postgres,
-    /// A file in WAL mode.
-    Sqlite,
-    /// A private server, durable at every commit.
-    Mariadb,
-}
-
-impl Engine {
-    const ALL: [Self; 3] = [Self::Postgres, Self::Sqlite, Self::Mariadb];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Postgres => "postgres",
-            Self::Sqlite => "sqlite",
-            Self::Mariadb => "mariadb",
-        }
-    }
 }
 
 /// A peer that may be left out.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::case::{Case, Contender};
-use super::series::{Run, rate};
+use super::series::Run;
 use crate::output;
 use crate::report::{self, Comparison, thousands};
 use crate::statistics::{longest_ms, median, percentile_ms};
+use crate::stopwatch::rate;
 
 const BENCH: &str = "rows";
 
@@ -65,7 +66,7 @@ impl CaseResult {
 
     fn comparison(&self, peer: Contender, bar: Option<f64>) -> Option<Comparison> {
         let (ours, theirs) = (self.of(Contender::Bygone)?, self.of(peer)?);
-        Some(Comparison::of_rates(BENCH, &self.case.title(), peer.name(), (ours.rate(), theirs.rate()), bar))
+        Some(Comparison::of_rates(BENCH, &self.case.title(), peer.name(), "rows/s", (ours.rate(), theirs.rate()), bar))
     }
 
     fn page_comparison(&self) -> Option<Comparison> {
@@ -123,7 +124,5 @@ pub(crate) fn print(results: &[CaseResult]) {
             output::data(&format!("- {}: {remark}", result.case.title()));
         }
     }
-    let verdicts: Vec<bool> = results.iter().flat_map(CaseResult::comparisons).filter_map(|c| c.met()).collect();
-    let met = verdicts.iter().filter(|met| **met).count();
-    output::data(&format!("\n{met} of {} bars met.", verdicts.len()));
+    report::print_verdict(&results.iter().flat_map(CaseResult::comparisons).collect::<Vec<_>>());
 }

@@ -13,6 +13,7 @@ use super::result::{CaseResult, Measured};
 use crate::failure::Failure;
 use crate::output;
 use crate::report::thousands;
+use crate::stopwatch::rate;
 
 /// What one contender did on one copy.
 #[derive(Clone, Debug, Default)]
@@ -104,27 +105,6 @@ fn talk_of(case: &Case, contender: Contender, round: usize, run: &Run) {
     let phases = run.phases.as_ref().map(|phases| format!(" ({phases})")).unwrap_or_default();
     let (title, name, round) = (case.title(), contender.name(), round + 1);
     output::talk(&format!("{title}, run {round}, {name}: {rate} rows/s in {:.3} s{phases}", run.time.as_secs_f64()));
-}
-
-/// Rows a second.
-#[expect(clippy::cast_precision_loss, reason = "a rate needs no exact count")]
-pub(crate) fn rate(rows: u64, time: Duration) -> f64 {
-    rows as f64 / time.as_secs_f64().max(1e-9)
-}
-
-/// Measures from now on.
-pub(crate) struct Stopwatch(SystemClock);
-
-impl Stopwatch {
-    /// Starts it.
-    pub(crate) fn start() -> Self {
-        Self(SystemClock::new())
-    }
-
-    /// How long it has been running.
-    pub(crate) fn time(&self) -> Duration {
-        self.0.elapsed()
-    }
 }
 
 /// Now, in UTC, as every database here reads it: what peers compare a deadline with.

@@ -1,13 +1,9 @@
 //! Tokens in InnoDB, which keeps a table in the order of its primary key.
 
-use std::time::Duration;
-
-use bygone_core::{Clock, SystemClock};
 use bygone_testkit::{Database, MariaDbEngine};
 use sqlx::{AssertSqlSafe, MySqlConnection};
 
 use crate::failure::Failure;
-use crate::output;
 use crate::rows::case::{Case, Layout};
 
 const TABLE: &str = "CREATE TABLE tokens (
@@ -21,13 +17,6 @@ const TABLE: &str = "CREATE TABLE tokens (
     KEY session_id (session_id),
     KEY expires_at (expires_at)
 ) ENGINE = InnoDB";
-
-/// How long the server may take to come to rest.
-const REST_MAX: Duration = Duration::from_secs(120);
-const REST_LOOK: Duration = Duration::from_millis(200);
-/// What a server at rest may still have to write and to purge: it is never quite nothing.
-const DIRTY_PAGES_MAX: i64 = 200;
-const HISTORY_MAX: i64 = 50;
 
 /// Fills a database.
 pub(super) async fn build(database: &Database<MariaDbEngine>, case: &Case) -> Result<(), Failure> {
@@ -66,34 +55,6 @@ pub(super) fn copy(from: &str, to: &str) -> [String; 3] {
         format!("INSERT INTO {to}.tokens SELECT * FROM {from}.tokens ORDER BY created_at"),
         format!("ANALYZE TABLE {to}.tokens"),
     ]
-}
-
-/// Waits until the server has written its dirty pages and purged what earlier runs deleted: otherwise a contender
-/// would pay for the one before it.
-pub(super) async fn come_to_rest(connection: &mut MySqlConnection) -> Result<(), Failure> {
-    run(connection, "SET GLOBAL innodb_max_dirty_pages_pct = 0, innodb_io_capacity = 20000".to_owned()).await?;
-    let clock = SystemClock::new();
-    loop {
-        let dirty = status(connection, "Innodb_buffer_pool_pages_dirty").await?;
-        let history = status(connection, "Innodb_history_list_length").await?;
-        if dirty <= DIRTY_PAGES_MAX && history <= HISTORY_MAX {
-            break;
-        }
-        if clock.elapsed() > REST_MAX {
-            output::talk(&format!(
-                "the server does not come to rest: {dirty} dirty pages, {history} undo logs to purge"
-            ));
-            break;
-        }
-        clock.sleep(REST_LOOK).await;
-    }
-    run(connection, "SET GLOBAL innodb_max_dirty_pages_pct = DEFAULT, innodb_io_capacity = DEFAULT".to_owned()).await
-}
-
-async fn status(connection: &mut MySqlConnection, name: &str) -> Result<i64, Failure> {
-    let (_, value): (String, String) =
-        sqlx::query_as("SHOW GLOBAL STATUS WHERE Variable_name = ?").bind(name).fetch_one(connection).await?;
-    Ok(value.parse()?)
 }
 
 async fn run(connection: &mut MySqlConnection, text: String) -> Result<(), Failure> {

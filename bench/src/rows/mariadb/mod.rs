@@ -5,7 +5,7 @@ mod peers;
 
 use std::path::PathBuf;
 
-use bygone_testkit::{Database, MariaDb, MariaDbEngine, Options};
+use bygone_testkit::{Database, MariaDbEngine};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection};
 
 pub(crate) use self::peers::find_pt_archiver;
@@ -13,18 +13,16 @@ use super::Done;
 use super::case::{Case, Contender};
 use super::series::{self, Bed, Left, Run};
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, server};
 
 /// The database that a contender works on.
 const COPY: &str = "copy";
 
 /// Runs the cases; without a pt-archiver, without it.
 pub(crate) async fn run(cases: &[Case], runs: usize, pt_archiver: Option<PathBuf>) -> Result<Done, Failure> {
-    let server = MariaDb::start(Options::default().set("innodb-buffer-pool-size", "1G")).await?;
+    let (server, version) = server::mariadb::start().await?;
     let admin = server.fresh_database().await;
-    let version: String = sqlx::query_scalar("SELECT VERSION()").fetch_one(&mut admin.connect().await).await?;
-    let version = version.split('-').next().unwrap_or("?").to_owned();
-    let mut versions = vec![format!("MariaDB {version}")];
+    let mut versions = vec![version];
     if let Some(program) = &pt_archiver {
         versions.push(peers::version(program)?);
     }
@@ -34,7 +32,7 @@ pub(crate) async fn run(cases: &[Case], runs: usize, pt_archiver: Option<PathBuf
         let template = server.fresh_database().await;
         let mut admin = admin.connect().await;
         dataset::build(&template, case).await?;
-        dataset::come_to_rest(&mut admin).await?;
+        server::mariadb::come_to_rest(&mut admin).await?;
         let mut bed = MariaDbBed { admin, template, pt_archiver: pt_archiver.clone() };
         results.push(series::measure(&mut bed, case, runs).await?);
         let name = bed.template.name().to_owned();
@@ -71,7 +69,7 @@ impl Bed for MariaDbBed {
         for statement in dataset::copy(&template, COPY) {
             self.admin(statement).await?;
         }
-        dataset::come_to_rest(&mut self.admin).await?;
+        server::mariadb::come_to_rest(&mut self.admin).await?;
         let url = self.template.url();
         let (server, _) = url.rsplit_once('/').ok_or("a url without a database")?;
         Ok(format!("{server}/{COPY}"))

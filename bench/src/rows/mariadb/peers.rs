@@ -9,7 +9,8 @@ use sqlx::{Connection, MySqlConnection};
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
-use crate::rows::series::{Run, Stopwatch, now_text};
+use crate::rows::series::{Run, now_text};
+use crate::stopwatch::Stopwatch;
 
 /// The limit: the database by itself, in one transaction.
 pub(super) async fn one_delete(url: &str) -> Result<Run, Failure> {

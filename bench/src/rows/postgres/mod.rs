@@ -4,31 +4,22 @@ mod dataset;
 mod peers;
 mod sessions;
 
-use bygone_testkit::{Database, Options, Postgres, PostgresEngine};
+use bygone_testkit::{Database, PostgresEngine};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::Done;
 use super::case::{Case, Contender, Work};
 use super::series::{self, Bed, Left, Run};
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, server};
 
 /// The database that a contender works on.
 const COPY: &str = "copy";
 
 /// Runs the cases.
 pub(crate) async fn run(cases: &[Case], runs: usize) -> Result<Done, Failure> {
-    // As the measurements were made: all data in memory, no checkpoint and no vacuum in the middle of a run.
-    let options = Options::default()
-        .set("shared_buffers", "1GB")
-        .set("max_wal_size", "8GB")
-        .set("checkpoint_timeout", "1h")
-        .set("autovacuum", "off");
-    let server = Postgres::start(options).await?;
+    let (server, version) = server::postgres::start().await?;
     let admin = server.fresh_database().await;
-    let version: String =
-        sqlx::query_scalar("SELECT current_setting('server_version')").fetch_one(&mut admin.connect().await).await?;
-    let version = version.split_whitespace().next().unwrap_or("?").to_owned();
     let mut results = Vec::new();
     for case in cases {
         output::talk(&format!("{}: building {} rows, {} expired", case.title(), case.rows, case.expired));
@@ -41,7 +32,7 @@ pub(crate) async fn run(cases: &[Case], runs: usize) -> Result<Done, Failure> {
         results.push(series::measure(&mut bed, case, runs).await?);
         bed.drop_template().await?;
     }
-    Ok(Done { versions: vec![format!("PostgreSQL {version}")], results })
+    Ok(Done { versions: vec![version], results })
 }
 
 struct PostgresBed {

@@ -3,7 +3,8 @@
 use sqlx::{Connection, PgConnection, Row};
 
 use crate::failure::Failure;
-use crate::rows::series::{Run, Stopwatch, now_text};
+use crate::rows::series::{Run, now_text};
+use crate::stopwatch::Stopwatch;
 
 /// Rows in a batch of the loop, as its authors set it.
 const BATCH_ROWS: i64 = 1_000;

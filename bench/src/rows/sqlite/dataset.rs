@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, params};
 
 use crate::failure::Failure;
+use crate::noise::noise;
 use crate::rows::case::{Case, Layout};
 
 const TABLE: &str = "CREATE TABLE tokens (
@@ -59,17 +60,6 @@ fn key(layout: Layout, created: Timestamp, seed: u64) -> [u8; 16] {
         bytes[..6].copy_from_slice(&created.as_millisecond().to_be_bytes()[2..]);
     }
     bytes
-}
-
-/// The same noise for the same seed, on every run: two rounds of splitmix64.
-fn noise(seed: u64) -> u128 {
-    let mix = |mut z: u64| {
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    let high = mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1));
-    u128::from(high) << 64 | u128::from(mix(high ^ seed))
 }
 
 fn hex(bytes: &[u8; 16]) -> String {

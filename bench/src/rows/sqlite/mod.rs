@@ -13,9 +13,10 @@ use rusqlite::Connection;
 use super::Done;
 use super::case::{Case, Contender, Work};
 use super::ours;
-use super::series::{self, Bed, Left, Run, Stopwatch, now_text};
+use super::series::{self, Bed, Left, Run, now_text};
 use crate::failure::Failure;
 use crate::output;
+use crate::stopwatch::Stopwatch;
 
 /// Runs the cases.
 pub(crate) async fn run(cases: &[Case], runs: usize) -> Result<Done, Failure> {

@@ -1,7 +1,6 @@
 //! SQLite, in this process, on a thread that may block.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bygone_core::ErrorKind;
@@ -22,7 +21,7 @@ const CACHE_KIB: u32 = 14_336;
 pub(super) struct SqliteConnection {
     inner: Arc<Mutex<rusqlite::Connection>>,
     interrupt: Arc<InterruptHandle>,
-    statement_timeout: Duration,
+    session: Session,
 }
 
 impl SqliteConnection {
@@ -33,7 +32,7 @@ impl SqliteConnection {
             opened.map_err(|e| SqlError::new(ErrorKind::Unreachable, format!("cannot open {url}: {}", plain(&e))))?;
         let interrupt = Arc::new(inner.get_interrupt_handle());
         let inner = Arc::new(Mutex::new(inner));
-        Ok(Self { inner, interrupt, statement_timeout: session.statement_timeout })
+        Ok(Self { inner, interrupt, session })
     }
 
     /// Runs `work` where it may block, and interrupts it when it takes too long or when nobody waits any more.
@@ -46,7 +45,7 @@ impl SqliteConnection {
             let connection = inner.lock().unwrap_or_else(PoisonError::into_inner);
             work(&connection)
         });
-        let finished = if let Ok(finished) = tokio::time::timeout(self.statement_timeout, &mut task).await {
+        let finished = if let Ok(finished) = tokio::time::timeout(self.session.statement_timeout, &mut task).await {
             finished
         } else {
             self.interrupt.interrupt();
@@ -73,8 +72,9 @@ fn open(path: &str, session: Session) -> rusqlite::Result<rusqlite::Connection> 
         Purpose::Sweep => sweep_settings(&connection)?,
         Purpose::Store => store_settings(&connection)?,
     }
-    // A quoted name that no column has is otherwise read as a text, and a misspelt `where` then means something else.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+    // A quoted name that no column has is otherwise read as a text, and a misspelt `where` then means something else. Who
+    // keeps a store has no such `where`.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, session.purpose == Purpose::Store)?;
     sqlite_functions::register(&connection)?;
     Ok(connection)
 }
@@ -120,13 +120,19 @@ impl Connection for SqliteConnection {
 
     async fn execute(&mut self, query: &Query) -> Result<u64, SqlError> {
         let query = query.clone();
+        // Each change of the setting makes SQLite prepare every statement anew, so a store has it once and for all.
+        let set_apart = self.session.purpose != Purpose::Store;
         self.blocking(move |connection| {
             // Triggers were written by others, who may have quoted their texts like names.
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, true)?;
+            if set_apart {
+                connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, true)?;
+            }
             let rows = with_statement(connection, &query, |statement| {
                 statement.execute(params_from_iter(query.values().iter().map(to_sqlite)))
             });
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+            if set_apart {
+                connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+            }
             rows
         })
         .await
