@@ -18,6 +18,9 @@ use crate::value::{Row, Value};
 /// enough that a large backlog takes no more memory than a small one.
 const CACHE_KIB: u32 = 14_336;
 
+/// Statements that a store keeps prepared: a handful for each of its tables.
+const STORE_STATEMENTS: usize = 128;
+
 pub(super) struct SqliteConnection {
     inner: Arc<Mutex<rusqlite::Connection>>,
     interrupt: Arc<InterruptHandle>,
@@ -91,6 +94,7 @@ fn sweep_settings(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
 }
 
 fn store_settings(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STORE_STATEMENTS);
     let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
     if pages == 0 {
         // A file that is new has nobody else's settings: with a log, readers and the writer do not wait for each other.

@@ -35,13 +35,9 @@ fn a_row_is_put_where_the_last_one_no_longer_counts() {
     INSERT INTO t (inserted_at, expires_at, horizon, nonce) VALUES (?, ?, ?, ?)
     INSERT INTO t AS held (inserted_at, expires_at, horizon, nonce) VALUES (?, ?, ?, ?) ON CONFLICT (nonce) DO UPDATE SET used_at = NULL, inserted_at = excluded.inserted_at, expires_at = excluded.expires_at, horizon = excluded.horizon WHERE held.horizon <= ?
     ");
-    insta::assert_snapshot!(over(Engine::MySql, &DPOP_NONCES).reclaim(&nonce(), 7).text(), @r"
-    UPDATE t SET used_at = NULL, inserted_at = ?, expires_at = ?, horizon = ? WHERE nonce = ? AND horizon <= ?
-    ");
+    insta::assert_snapshot!(over(Engine::MySql, &DPOP_NONCES).reclaim(&nonce(), 7).text(), @"UPDATE t SET used_at = NULL, inserted_at = ?, expires_at = ?, horizon = ? WHERE nonce = ? AND horizon <= ?");
     let jti = NewRow::expiring(1, 2, 3).with("jti", one());
-    insta::assert_snapshot!(over(Engine::Sqlite, &DPOP_REPLAYS).insert_vacant(&jti, 7).text(), @r"
-    INSERT INTO t AS held (inserted_at, expires_at, horizon, jti) VALUES (?, ?, ?, ?) ON CONFLICT (jti) DO UPDATE SET inserted_at = excluded.inserted_at, expires_at = excluded.expires_at, horizon = excluded.horizon WHERE held.expires_at <= ?
-    ");
+    insta::assert_snapshot!(over(Engine::Sqlite, &DPOP_REPLAYS).insert_vacant(&jti, 7).text(), @"INSERT INTO t AS held (inserted_at, expires_at, horizon, jti) VALUES (?, ?, ?, ?) ON CONFLICT (jti) DO UPDATE SET inserted_at = excluded.inserted_at, expires_at = excluded.expires_at, horizon = excluded.horizon WHERE held.expires_at <= ?");
 }
 
 #[test]
@@ -84,9 +80,7 @@ fn rows_are_taken_and_changed_only_while_they_count() {
     let key = [("device_code", one())];
     let poll = Change::of("last_polled_at", Value::Int(7)).and("poll_interval", Set::Plus(5));
     let poll = poll.only(Only::Rested { since: "last_polled_at", wait: "poll_interval" });
-    insta::assert_snapshot!(over(Engine::MySql, &DEVICE_CODES).change(&key, &poll, 7).text(), @r"
-    UPDATE t SET last_polled_at = ?, poll_interval = poll_interval + ? WHERE device_code = ? AND (last_polled_at IS NULL OR last_polled_at + poll_interval <= ?) AND expires_at > ?
-    ");
+    insta::assert_snapshot!(over(Engine::MySql, &DEVICE_CODES).change(&key, &poll, 7).text(), @"UPDATE t SET last_polled_at = ?, poll_interval = poll_interval + ? WHERE device_code = ? AND (last_polled_at IS NULL OR last_polled_at + poll_interval <= ?) AND expires_at > ?");
     let key = [("code", one())];
     let redeem = Change::take("redeemed_at", 7).and("horizon", Set::AtLeast(9)).only(Only::Some("taken_at"));
     let redeem = redeem.only(Only::After("access_token_expires_at")).and("access_token", Set::Null).remembered();
@@ -99,8 +93,8 @@ fn rows_are_taken_and_changed_only_while_they_count() {
 
 #[test]
 fn rows_are_removed() {
-    insta::assert_snapshot!(over(Engine::Postgres, &DPOP_NONCES).remove(&[("nonce", one())]).text(), @r"DELETE FROM t WHERE nonce = $1");
-    insta::assert_snapshot!(over(Engine::Postgres, &DPOP_NONCES).remove(&[]).text(), @r"DELETE FROM t");
+    insta::assert_snapshot!(over(Engine::Postgres, &DPOP_NONCES).remove(&[("nonce", one())]).text(), @"DELETE FROM t WHERE nonce = $1");
+    insta::assert_snapshot!(over(Engine::Postgres, &DPOP_NONCES).remove(&[]).text(), @"DELETE FROM t");
 }
 
 /// Neither a look nor a change reads a table as a whole: by its key, or by an index.

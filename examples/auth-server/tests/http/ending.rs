@@ -23,6 +23,36 @@ async fn a_signal_ends_it_cleanly_and_sessions_outlive_it() {
     assert_eq!(server.end(Signal::INT).await.code, Some(0));
 }
 
+/// Ten times over: whatever was answered before the process was killed is true of the next one.
+#[tokio::test]
+async fn what_was_used_stays_used_when_it_is_killed() {
+    let mut server = Server::start();
+    let mut client = Client::new(&server);
+    let kept = client.sign_in().await;
+    for _ in 0..10 {
+        let session = client.sign_in().await;
+        let (_, second) = client.refreshed(&session.refresh).await;
+        let (_, third) = client.refreshed(&second).await;
+        let (code, verifier) = client.code().await;
+        let nonce = client.fresh_nonce().await;
+        let ended = server.end(Signal::KILL).await;
+        assert_eq!(ended.code, None);
+
+        server = Server::over(ended.directory, &[]);
+        client = client.at(&server);
+        let mut claims = client.claims("POST", "/token");
+        claims["nonce"] = nonce.into();
+        let form = [("grant_type", "refresh_token"), ("client_id", client.id), ("refresh_token", &third)];
+        client.token(&client.proof(&claims), &form).await.is(200);
+        client.token(&client.proof(&claims), &form).await.refused(400, "invalid_dpop_proof");
+        client.redeem(&code, &verifier).await.is(200);
+        client.redeem(&code, &verifier).await.refused(400, "invalid_grant");
+        client.refresh(&session.refresh).await.refused(400, "invalid_grant");
+        client.refresh(&third).await.refused(400, "invalid_grant");
+    }
+    client.refreshed(&kept.refresh).await;
+}
+
 #[tokio::test]
 async fn no_secret_is_logged() {
     let server = Server::start();
