@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bygone_sql::{Attempts, Engine, Query, SqlError, Transaction, Value};
 
-use super::{FamilyData, Holder, IssuedRefreshToken, RefreshTokens, Rotation, token_row};
+use super::{FamilyData, FamilyId, Holder, IssuedRefreshToken, RefreshGrant, RefreshTokens, Rotation, token_row};
 use crate::codes::Reuse;
 use crate::error::TokenError;
 use crate::lifetimes::micros;
@@ -15,6 +15,20 @@ use crate::table::{Alive, Change, DATA, EXPIRES_AT, ExpiringTable, Found, HORIZO
 
 /// A token and its family, as they are while both are held.
 type Held = (Found, Found);
+
+/// What a successor is, whichever token it gets.
+struct Heir {
+    family: FamilyId,
+    generation: i64,
+    grant: Box<RefreshGrant>,
+}
+
+impl Heir {
+    fn with(self, token: Secret, expires_at: i64) -> IssuedRefreshToken {
+        let Self { family, generation, grant } = self;
+        IssuedRefreshToken { token, family, generation, expires_at: instant(expires_at), grant }
+    }
+}
 
 impl RefreshTokens {
     /// Uses a token, and gives its successor. Of any number of callers one rotates; the others get the same successor for
@@ -51,28 +65,22 @@ impl RefreshTokens {
         if family.has("revoked_at") {
             return Ok(Rotation::Revoked);
         }
-        let issued = IssuedRefreshToken {
-            token: Secret::from_text(String::new()),
-            family: data.family,
-            generation: token.int("generation")? + 1,
-            expires_at: instant(now),
-            grant: Box::new(grant),
-        };
+        let heir = Heir { family: data.family, generation: token.int("generation")? + 1, grant: Box::new(grant) };
         let Some(consumed_at) = token.maybe_int("consumed_at") else {
             if !token.is_live(now)? {
                 return Ok(Rotation::Unknown);
             }
-            return self.succeed(transaction, presented, &family, issued, now).await.map(Rotation::Rotated);
+            return self.succeed(transaction, presented, &family, heir, now).await.map(Rotation::Rotated);
         };
         if now < consumed_at + micros(self.grace())
-            && let Some(issued) = self.again(transaction, presented, &token, issued.clone(), now).await?
+            && let Some((token, expires_at)) = self.successor(transaction, presented, &token, now).await?
         {
-            return Ok(Rotation::Retried(issued));
+            return Ok(Rotation::Retried(heir.with(token, expires_at)));
         }
-        let key = [("family", issued.family.digest())];
+        let key = [("family", heir.family.digest())];
         apply(transaction, &self.families.table(), &key, &Change::take("revoked_at", now), now).await?;
-        let (subject, client_id) = (issued.grant.subject, issued.grant.client_id);
-        Ok(Rotation::Reused(Reuse { family: issued.family, subject, client_id }))
+        let (subject, client_id) = (heir.grant.subject, heir.grant.client_id);
+        Ok(Rotation::Reused(Reuse { family: heir.family, subject, client_id }))
     }
 
     fn grace(&self) -> Duration {
@@ -85,7 +93,7 @@ impl RefreshTokens {
         transaction: &mut Transaction,
         presented: &str,
         family: &Found,
-        issued: IssuedRefreshToken,
+        heir: Heir,
         now: i64,
     ) -> Result<IssuedRefreshToken, TokenError> {
         let token = self.tokens.secret()?;
@@ -96,26 +104,25 @@ impl RefreshTokens {
             .and("handover", Set::Null);
         apply(transaction, &self.tokens.table(), &[("token", Digest::of(presented))], &used, now).await?;
         let handover = seal(presented, token.expose(), &*self.tokens.shared.entropy)?;
-        let row = token_row(&issued.family, &token, issued.generation, now, expires_at);
+        let row = token_row(&heir.family, &token, heir.generation, now, expires_at);
         let row = row.with("handover", Value::Blob(handover));
         transaction.execute(&self.tokens.table().statements.insert(&row)).await.map_err(failed("put"))?;
         // What a shorter lifetime makes end sooner than its ancestor does not shorten the family.
         let longest = expires_at.max(family.int(EXPIRES_AT)?);
         let longer =
             Change::of(EXPIRES_AT, Value::Int(longest)).and(HORIZON, Set::AtLeast(self.tokens.shared.horizon(longest)));
-        apply(transaction, &self.families.table(), &[("family", issued.family.digest())], &longer, now).await?;
-        Ok(IssuedRefreshToken { token, expires_at: instant(expires_at), ..issued })
+        apply(transaction, &self.families.table(), &[("family", heir.family.digest())], &longer, now).await?;
+        Ok(heir.with(token, expires_at))
     }
 
-    /// The successor once more, while nobody has used it.
-    async fn again(
+    /// The successor of a token and its end, once more, while nobody has used it.
+    async fn successor(
         &self,
         transaction: &mut Transaction,
         presented: &str,
         token: &Found,
-        issued: IssuedRefreshToken,
         now: i64,
-    ) -> Result<Option<IssuedRefreshToken>, TokenError> {
+    ) -> Result<Option<(Secret, i64)>, TokenError> {
         let Some(successor) = token.bytes("successor").and_then(Digest::from_bytes) else { return Ok(None) };
         let statements = self.tokens.table().statements;
         let query = statements.select(&[("token", successor)], &[], Alive::Unexpired, now);
@@ -126,8 +133,7 @@ impl RefreshTokens {
         if !successor.is(Digest::of(&token).bytes()) {
             return Err(TokenError::Sealed);
         }
-        let expires_at = instant(row.int(EXPIRES_AT)?);
-        Ok(Some(IssuedRefreshToken { token: Secret::from_text(token), expires_at, ..issued }))
+        Ok(Some((Secret::from_text(token), row.int(EXPIRES_AT)?)))
     }
 
     /// A token and its family, if the family lives: not to hold them, only to look.

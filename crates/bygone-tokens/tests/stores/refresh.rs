@@ -74,6 +74,8 @@ async fn a_token_is_replaced_by_its_successor(kind: Kind) {
     assert_eq!((&third.family, third.generation), (&first.family, 2));
     assert_eq!(world.rows("refresh_families").await, 1);
     assert_eq!(world.rows("refresh_tokens").await, 3, "ancestors are retained");
+    let sealed = "SELECT COUNT(*) FROM refresh_tokens WHERE handover IS NOT NULL";
+    assert_eq!(world.client().await.number(sealed).await, 1, "only the last one could be asked for again");
 }
 
 async fn a_lost_answer_is_given_again_for_a_moment(kind: Kind) {
