@@ -4,6 +4,7 @@
 //! contenders in turn on equal copies of one dataset and compares them with each other: the ratio is the result, and
 //! the bars that the project sets itself are ratios. One module a bench; this file only wires them.
 
+mod choice;
 mod engine;
 mod failure;
 mod machine;

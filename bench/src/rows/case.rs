@@ -3,6 +3,7 @@
 //! Sizes and shapes are those of the measurements that the bars were set by: large enough that a page is a small part
 //! of a run, small enough that the data stays in memory, so that the disk's mood does not decide.
 
+use crate::choice::title;
 use crate::engine::Engine;
 
 /// With `--quick` everything is this much smaller.
@@ -87,7 +88,7 @@ pub(crate) struct Case {
 impl Case {
     /// The name with its database.
     pub(crate) fn title(&self) -> String {
-        format!("{}/{}", self.engine.as_str(), self.name)
+        title(self.engine, self.name)
     }
 
     /// What is left when all that is expired is gone.

@@ -16,6 +16,7 @@ use clap::{Args, ValueEnum};
 
 use self::case::Case;
 use self::result::CaseResult;
+use crate::choice::chosen;
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::{Common, machine, output, report};
@@ -52,7 +53,9 @@ enum Skip {
 
 /// Runs the bench and prints what it found.
 pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure> {
-    let cases = chosen(options, common.quick)?;
+    let cases = chosen(case::all(common.quick, options.mas), options.engine, options.case.as_deref(), |case| {
+        (case.engine, case.name)
+    })?;
     let runs = options.runs.unwrap_or(if common.quick { 1 } else { RUNS }).max(1);
     let pt_archiver = if options.skip.contains(&Skip::PtArchiver) || !needs(&cases, Engine::Mariadb) {
         None
@@ -90,18 +93,4 @@ struct Done {
 
 fn needs(cases: &[Case], engine: Engine) -> bool {
     cases.iter().any(|case| case.engine == engine)
-}
-
-fn chosen(options: &Options, quick: bool) -> Result<Vec<Case>, Failure> {
-    let all = case::all(quick, options.mas);
-    let wanted = |case: &&Case| {
-        options.engine.is_none_or(|engine| engine == case.engine)
-            && options.case.as_ref().is_none_or(|name| *name == case.name || *name == case.title())
-    };
-    let cases: Vec<Case> = all.iter().filter(wanted).cloned().collect();
-    if cases.is_empty() {
-        let known: Vec<String> = all.iter().map(Case::title).collect();
-        return Err(format!("no case fits; there are {}", known.join(", ")).into());
-    }
-    Ok(cases)
 }

@@ -1,5 +1,6 @@
 //! What is done, by how many at once, and the bars.
 
+use crate::choice::title;
 use crate::engine::Engine;
 
 /// The least that a store must reach of its bare statements.
@@ -55,7 +56,7 @@ pub(crate) struct Case {
 impl Case {
     /// The name with its database.
     pub(crate) fn title(&self) -> String {
-        format!("{}/{}", self.engine.as_str(), self.name)
+        title(self.engine, self.name)
     }
 }
 

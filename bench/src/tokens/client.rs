@@ -5,7 +5,7 @@ use bygone_sql::{Client, ClientOptions, Engine, Query, SourceUrl, Value};
 
 use super::case::{Case, Work};
 use super::credentials::{Times, digest, document};
-use super::series::{Worker, Workers};
+use super::series::{Each, Operation, Worker, Workers};
 use crate::failure::Failure;
 
 /// A client with a connection for each worker.
@@ -15,8 +15,8 @@ pub(crate) async fn workers(url: &str, case: &Case) -> Result<Workers, Failure> 
     let document = document()?;
     let worker = |_| -> Box<dyn Worker> {
         match case.work {
-            Work::IssueAndTake => Box::new(Codes { client: client.clone(), document: document.clone() }),
-            Work::Remember | Work::RememberAmong(_) => Box::new(Jtis { client: client.clone() }),
+            Work::IssueAndTake => Box::new(Each(Codes { client: client.clone(), document: document.clone() })),
+            Work::Remember | Work::RememberAmong(_) => Box::new(Each(Jtis { client: client.clone() })),
         }
     };
     Ok((0..case.workers).map(worker).collect())
@@ -46,9 +46,13 @@ struct Codes {
 impl Codes {
     async fn issue(&self, code: [u8; 32]) -> Result<(), Failure> {
         let Times { now, expires_at, horizon } = Times::of_code();
-        let into = "INSERT INTO client_authorization_codes (code, family, inserted_at, expires_at, horizon, data)";
+        let into =
+            "INSERT INTO client_authorization_codes (code, family, subject, inserted_at, expires_at, horizon, data)";
         let times = [now, expires_at, horizon].map(Value::Int);
-        let values = [blob(code), blob(digest())].into_iter().chain(times).chain([Value::Text(self.document.clone())]);
+        let values = [blob(code), blob(digest()), blob(digest())]
+            .into_iter()
+            .chain(times)
+            .chain([Value::Text(self.document.clone())]);
         insert(&self.client, into, values.collect()).await
     }
 
@@ -70,14 +74,11 @@ impl Codes {
 }
 
 #[async_trait]
-impl Worker for Codes {
-    async fn work(&mut self, operations: u64) -> Result<(), Failure> {
-        for _ in 0..operations {
-            let code = digest();
-            self.issue(code).await?;
-            self.take(code).await?;
-        }
-        Ok(())
+impl Operation for Codes {
+    async fn once(&mut self) -> Result<(), Failure> {
+        let code = digest();
+        self.issue(code).await?;
+        self.take(code).await
     }
 }
 
@@ -86,14 +87,12 @@ struct Jtis {
 }
 
 #[async_trait]
-impl Worker for Jtis {
-    async fn work(&mut self, operations: u64) -> Result<(), Failure> {
-        for _ in 0..operations {
-            let Times { now, expires_at, horizon } = Times::of_jti();
-            let values = [blob(digest())].into_iter().chain([now, expires_at, horizon].map(Value::Int));
-            let into = "INSERT INTO client_dpop_replays (jti, inserted_at, expires_at, horizon)";
-            insert(&self.client, into, values.collect()).await?;
-        }
+impl Operation for Jtis {
+    async fn once(&mut self) -> Result<(), Failure> {
+        let Times { now, expires_at, horizon } = Times::of_jti();
+        let values = [blob(digest())].into_iter().chain([now, expires_at, horizon].map(Value::Int));
+        let into = "INSERT INTO client_dpop_replays (jti, inserted_at, expires_at, horizon)";
+        insert(&self.client, into, values.collect()).await?;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bygone_core::{Clock, SystemClock};
-use bygone_tokens::CodeGrant;
+use bygone_tokens::{CodeGrant, FamilyId};
 
 use crate::failure::Failure;
 use crate::noise::noise;
@@ -50,9 +50,11 @@ pub(crate) fn grant() -> CodeGrant {
     }
 }
 
-/// The same as the document that the store keeps.
+/// The same as the document that the store keeps: the grant, and the family that comes of it.
 pub(crate) fn document() -> Result<String, Failure> {
-    Ok(serde_json::to_string(&grant())?)
+    let mut document = serde_json::to_value(grant())?;
+    document["family"] = FamilyId::of_code("a code").as_str().into();
+    Ok(document.to_string())
 }
 
 /// The times of a row, in microseconds.

@@ -19,6 +19,7 @@ use clap::Args;
 
 use self::case::Case;
 use self::result::CaseResult;
+use crate::choice::chosen;
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::{Common, machine, output, report};
@@ -39,7 +40,8 @@ pub(crate) struct Options {
 
 /// Runs the bench and prints what it found.
 pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure> {
-    let cases = chosen(options, common.quick)?;
+    let cases =
+        chosen(case::all(common.quick), options.engine, options.case.as_deref(), |case| (case.engine, case.name))?;
     let (mut versions, mut results) = (Vec::new(), Vec::new());
     for engine in Engine::ALL {
         let cases: Vec<Case> = cases.iter().filter(|case| case.engine == engine).cloned().collect();
@@ -69,18 +71,4 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
 struct Done {
     version: String,
     results: Vec<CaseResult>,
-}
-
-fn chosen(options: &Options, quick: bool) -> Result<Vec<Case>, Failure> {
-    let all = case::all(quick);
-    let wanted = |case: &&Case| {
-        options.engine.is_none_or(|engine| engine == case.engine)
-            && options.case.as_ref().is_none_or(|name| *name == case.name || *name == case.title())
-    };
-    let cases: Vec<Case> = all.iter().filter(wanted).cloned().collect();
-    if cases.is_empty() {
-        let known: Vec<String> = all.iter().map(Case::title).collect();
-        return Err(format!("no case fits; there are {}", known.join(", ")).into());
-    }
-    Ok(cases)
 }

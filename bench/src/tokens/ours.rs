@@ -5,7 +5,7 @@ use bygone_tokens::{AuthorizationCodes, CodeGrant, CodeTake, Lifetimes, Replay, 
 
 use super::case::{Case, Work};
 use super::credentials::{REMEMBERED, grant, jti};
-use super::series::{Tables, Worker, Workers};
+use super::series::{Each, Operation, Tables, Worker, Workers};
 use crate::failure::Failure;
 
 /// Opens the stores, with a connection for each worker.
@@ -19,8 +19,8 @@ pub(crate) async fn workers(url: &str, tables: Tables, case: &Case) -> Result<Wo
     .await?;
     let worker = |_| -> Box<dyn Worker> {
         match case.work {
-            Work::IssueAndTake => Box::new(Codes { codes: tokens.authorization_codes(), grant: grant() }),
-            Work::Remember | Work::RememberAmong(_) => Box::new(Jtis { replays: tokens.replays() }),
+            Work::IssueAndTake => Box::new(Each(Codes { codes: tokens.authorization_codes(), grant: grant() })),
+            Work::Remember | Work::RememberAmong(_) => Box::new(Each(Jtis { replays: tokens.replays() })),
         }
     };
     Ok((0..case.workers).map(worker).collect())
@@ -32,14 +32,12 @@ struct Codes {
 }
 
 #[async_trait]
-impl Worker for Codes {
-    async fn work(&mut self, operations: u64) -> Result<(), Failure> {
-        for _ in 0..operations {
-            let issued = self.codes.issue(&self.grant).await?;
-            match self.codes.take(issued.code.expose()).await? {
-                CodeTake::Granted { .. } => {}
-                other => return Err(format!("a new code was not granted: {other:?}").into()),
-            }
+impl Operation for Codes {
+    async fn once(&mut self) -> Result<(), Failure> {
+        let issued = self.codes.issue(&self.grant).await?;
+        match self.codes.take(issued.code.expose()).await? {
+            CodeTake::Granted { .. } => {}
+            other => return Err(format!("a new code was not granted: {other:?}").into()),
         }
         Ok(())
     }
@@ -50,12 +48,10 @@ struct Jtis {
 }
 
 #[async_trait]
-impl Worker for Jtis {
-    async fn work(&mut self, operations: u64) -> Result<(), Failure> {
-        for _ in 0..operations {
-            if self.replays.remember(&jti()).await? != Replay::Fresh {
-                return Err("a new jti was taken as seen".into());
-            }
+impl Operation for Jtis {
+    async fn once(&mut self) -> Result<(), Failure> {
+        if self.replays.remember(&jti()).await? != Replay::Fresh {
+            return Err("a new jti was taken as seen".into());
         }
         Ok(())
     }

@@ -25,6 +25,26 @@ pub(crate) trait Worker: Send {
     async fn work(&mut self, operations: u64) -> Result<(), Failure>;
 }
 
+/// What is done again and again.
+#[async_trait]
+pub(crate) trait Operation: Send {
+    /// Does it once.
+    async fn once(&mut self) -> Result<(), Failure>;
+}
+
+/// Works by an operation, from a task that does not block.
+pub(crate) struct Each<O>(pub(crate) O);
+
+#[async_trait]
+impl<O: Operation> Worker for Each<O> {
+    async fn work(&mut self, operations: u64) -> Result<(), Failure> {
+        for _ in 0..operations {
+            self.0.once().await?;
+        }
+        Ok(())
+    }
+}
+
 /// All workers of a contender.
 pub(crate) type Workers = Vec<Box<dyn Worker>>;
 

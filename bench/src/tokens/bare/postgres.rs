@@ -6,7 +6,7 @@ use sqlx::{Connection, PgConnection};
 use crate::failure::Failure;
 use crate::tokens::case::{Case, Work};
 use crate::tokens::credentials::{Times, digest, document};
-use crate::tokens::series::{Worker, Workers};
+use crate::tokens::series::{Each, Operation, Workers};
 
 /// Connects them.
 pub(crate) async fn workers(url: &str, case: &Case) -> Result<Workers, Failure> {
@@ -14,8 +14,8 @@ pub(crate) async fn workers(url: &str, case: &Case) -> Result<Workers, Failure> 
     for _ in 0..case.workers {
         let connection = PgConnection::connect(url).await?;
         workers.push(match case.work {
-            Work::IssueAndTake => Box::new(Codes { connection, document: document()? }),
-            Work::Remember | Work::RememberAmong(_) => Box::new(Jtis { connection }),
+            Work::IssueAndTake => Box::new(Each(Codes { connection, document: document()? })),
+            Work::Remember | Work::RememberAmong(_) => Box::new(Each(Jtis { connection })),
         });
     }
     Ok(workers)
@@ -30,10 +30,11 @@ impl Codes {
     async fn issue(&mut self, code: [u8; 32]) -> Result<(), Failure> {
         let times = Times::of_code();
         sqlx::query(
-            "INSERT INTO bare_authorization_codes (code, family, inserted_at, expires_at, horizon, data)
-             VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO bare_authorization_codes (code, family, subject, inserted_at, expires_at, horizon, data)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
         )
         .bind(code.as_slice())
+        .bind(digest().as_slice())
         .bind(digest().as_slice())
         .bind(times.now)
         .bind(times.expires_at)
@@ -58,14 +59,11 @@ impl Codes {
 }
 
 #[async_trait]
-impl Worker for Codes {
-    async fn work(&mut self, operations: u64) -> Result<(), Failure> {
-        for _ in 0..operations {
-            let code = digest();
-            self.issue(code).await?;
-            self.take(code).await?;
-        }
-        Ok(())
+impl Operation for Codes {
+    async fn once(&mut self) -> Result<(), Failure> {
+        let code = digest();
+        self.issue(code).await?;
+        self.take(code).await
     }
 }
 
@@ -74,20 +72,16 @@ struct Jtis {
 }
 
 #[async_trait]
-impl Worker for Jtis {
-    async fn work(&mut self, operations: u64) -> Result<(), Failure> {
-        for _ in 0..operations {
-            let times = Times::of_jti();
-            sqlx::query(
-                "INSERT INTO bare_dpop_replays (jti, inserted_at, expires_at, horizon) VALUES ($1, $2, $3, $4)",
-            )
+impl Operation for Jtis {
+    async fn once(&mut self) -> Result<(), Failure> {
+        let times = Times::of_jti();
+        sqlx::query("INSERT INTO bare_dpop_replays (jti, inserted_at, expires_at, horizon) VALUES ($1, $2, $3, $4)")
             .bind(digest().as_slice())
             .bind(times.now)
             .bind(times.expires_at)
             .bind(times.horizon)
             .execute(&mut self.connection)
             .await?;
-        }
         Ok(())
     }
 }

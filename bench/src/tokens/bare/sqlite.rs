@@ -70,10 +70,10 @@ impl Inner {
     fn issue(&self, code: &[u8; 32]) -> rusqlite::Result<()> {
         let times = Times::of_code();
         let mut insert = self.connection.prepare_cached(
-            "INSERT INTO bare_authorization_codes (code, family, inserted_at, expires_at, horizon, data)
-             VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO bare_authorization_codes (code, family, subject, inserted_at, expires_at, horizon, data)
+             VALUES (?, ?, ?, ?, ?, ?, ?)",
         )?;
-        insert.execute(params![code, digest(), times.now, times.expires_at, times.horizon, self.document])?;
+        insert.execute(params![code, digest(), digest(), times.now, times.expires_at, times.horizon, self.document])?;
         Ok(())
     }
 

@@ -136,6 +136,23 @@ async fn transactions_that_stand_in_each_others_way_all_come_through(engine: Eng
 }
 
 /// A server that comes back is found again: the first call may fail, which is said, and none is answered wrongly.
+macro_rules! comes_back {
+    ($($name:ident $server:ident),*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                let mut server = $server::start(Options::default()).await.unwrap();
+                let url = SourceUrl::parse(&server.fresh_database().await.url()).unwrap();
+                let client = Client::open(ClientOptions::new(url)).await.unwrap();
+                server.kill();
+                server.restart().await.unwrap();
+                found_again(&client).await;
+            }
+        )*
+    };
+}
+comes_back!(postgres_comes_back Postgres, mariadb_comes_back MariaDb);
+
 async fn found_again(client: &Client) {
     let query = Query::new(client.engine(), "SELECT 7");
     let mut lost = 0;
@@ -150,26 +167,6 @@ async fn found_again(client: &Client) {
         lost += 1;
         assert!(lost < 5, "it is not found again");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn postgres_comes_back() {
-    let mut server = Postgres::start(Options::default()).await.unwrap();
-    let url = SourceUrl::parse(&server.fresh_database().await.url()).unwrap();
-    let client = Client::open(ClientOptions::new(url)).await.unwrap();
-    server.kill();
-    server.restart().await.unwrap();
-    found_again(&client).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn mariadb_comes_back() {
-    let mut server = MariaDb::start(Options::default()).await.unwrap();
-    let url = SourceUrl::parse(&server.fresh_database().await.url()).unwrap();
-    let client = Client::open(ClientOptions::new(url)).await.unwrap();
-    server.kill();
-    server.restart().await.unwrap();
-    found_again(&client).await;
 }
 
 /// A store is as durable as its database is set to be, and a new file has a log.
