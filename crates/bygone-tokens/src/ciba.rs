@@ -89,7 +89,7 @@ impl CibaRequests {
             }
             None => row,
         };
-        table.put(&row, now).await?;
+        table.put_new(&row, now).await?;
         Ok(IssuedCibaRequest { auth_req_id, expires_at: instant(expires_at), interval_seconds: interval.as_secs() })
     }
 

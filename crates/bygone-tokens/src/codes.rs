@@ -121,7 +121,7 @@ impl AuthorizationCodes {
         let row = row.with("family", family.digest()).with("subject", Digest::of(&grant.subject));
         let data = Data { family: family.clone(), grant: grant.clone() };
         let row = row.with(DATA, table.written(&data)?);
-        table.put(&row, now).await?;
+        table.put_new(&row, now).await?;
         Ok(IssuedCode { code, family, expires_at: instant(expires_at) })
     }
 

@@ -87,7 +87,7 @@ impl ConsentGrants {
         let expires_at = now + micros(self.0.lifetimes().consent);
         let row = self.0.shared.row(now, expires_at).with("grant_token", Digest::of(token.expose()));
         let data = table.written(&Data { subject: binding.subject.to_owned() })?;
-        table.put(&row.with("binding", binding.digest()).with(DATA, data), now).await?;
+        table.put_new(&row.with("binding", binding.digest()).with(DATA, data), now).await?;
         Ok(IssuedConsent { token, expires_at: instant(expires_at) })
     }
 

@@ -59,6 +59,13 @@ pub enum TokenError {
         /// The column.
         column: &'static str,
     },
+    /// A secret that was just made is there already: whatever gives random bytes gives the same ones again. Nothing was
+    /// stored, and nobody must get that secret.
+    #[error("a new secret is in `{table}` already: the random bytes repeat themselves")]
+    Repeated {
+        /// The table.
+        table: &'static str,
+    },
     /// Something sealed does not open: the row was changed by somebody else.
     #[error("a sealed value does not open")]
     Sealed,
@@ -87,7 +94,7 @@ impl TokenError {
                 ErrorKind::Item => Remedy::Inspect,
                 _ => Remedy::Retry,
             },
-            Self::Options { .. } | Self::Newer { .. } => Remedy::Configure,
+            Self::Options { .. } | Self::Newer { .. } | Self::Repeated { .. } => Remedy::Configure,
             Self::Document { .. } | Self::Row { .. } | Self::Sealed => Remedy::Inspect,
             Self::Entropy(_) => Remedy::Retry,
         }

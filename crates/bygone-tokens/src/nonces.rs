@@ -48,7 +48,7 @@ impl Nonces {
         let (now, nonce) = (self.0.now(), self.0.secret()?);
         let expires_at = now + micros(self.0.lifetimes().nonce);
         let row = self.0.shared.row(now, expires_at).with("nonce", Digest::of(nonce.expose()));
-        self.0.table().put(&row, now).await?;
+        self.0.table().put_new(&row, now).await?;
         Ok(IssuedNonce { nonce, expires_at: instant(expires_at) })
     }
 

@@ -41,7 +41,7 @@ impl PushedRequests {
         let table = self.0.table();
         let row = self.0.shared.row(now, expires_at).with("request_uri", Digest::of(request_uri.expose()));
         let row = row.with("client", Digest::of(client_id)).with(DATA, table.written(parameters)?);
-        table.put(&row, now).await?;
+        table.put_new(&row, now).await?;
         Ok(PushedRequest { request_uri, expires_at: instant(expires_at) })
     }
 

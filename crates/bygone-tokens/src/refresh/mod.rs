@@ -192,7 +192,7 @@ impl RefreshTokens {
         // A family that is revoked between these two steps has a token that is good for nothing.
         let token = self.tokens.secret()?;
         let row = token_row(family, &token, 0, now, expires_at);
-        self.tokens.table().put(&row, now).await?;
+        self.tokens.table().put_new(&row, now).await?;
         let (family, grant) = (family.clone(), Box::new(grant.clone()));
         Ok(FamilyStart::Issued(IssuedRefreshToken {
             token,

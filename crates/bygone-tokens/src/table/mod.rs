@@ -234,6 +234,11 @@ impl ExpiringTable<'_> {
         }
     }
 
+    /// Puts a row whose key is a new secret, and so is nobody else's.
+    pub(crate) async fn put_new(&self, row: &NewRow, now: i64) -> Result<(), TokenError> {
+        if self.put(row, now).await? { Ok(()) } else { Err(TokenError::Repeated { table: self.shape().name }) }
+    }
+
     /// Puts a row in place of whatever its key had.
     pub(crate) async fn replace(&self, row: &NewRow) -> Result<(), TokenError> {
         self.client.execute(&self.statements.upsert(row)).await.map_err(self.failed("replace"))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bygone_testkit::{Kind, on_each_engine};
 use bygone_tokens::{Approval, CibaRequest, Consumed, Decided, DeliveryMode, DeviceRequest, Polled};
 
-use crate::world::{World, almost, contend};
+use crate::world::{RACES, World, almost, contend};
 
 on_each_engine!(
     a_device_is_approved_and_gets_its_grant_once,
@@ -131,9 +131,9 @@ async fn a_device_code_is_its_clients_alone(kind: Kind) {
 async fn one_of_many_decides(kind: Kind) {
     let world = World::fresh(kind).await;
     let device = world.tokens.device_codes();
-    for _ in 0..10 {
+    for contenders in RACES {
         let issued = device.create(&request()).await.unwrap();
-        let outcomes = contend(16, |contender| {
+        let outcomes = contend(contenders, |contender| {
             let (device, typed) = (device.clone(), issued.user_code.clone());
             async move {
                 let approval = Approval { subject: format!("user {contender}"), ..approval() };
@@ -153,17 +153,17 @@ async fn one_of_many_decides(kind: Kind) {
 async fn one_of_many_consumes(kind: Kind) {
     let world = World::fresh(kind).await;
     let device = world.tokens.device_codes();
-    for _ in 0..10 {
+    for contenders in RACES {
         let issued = device.create(&request()).await.unwrap();
         device.approve(&issued.user_code, &approval()).await.unwrap();
-        let outcomes = contend(16, |_| {
+        let outcomes = contend(contenders, |_| {
             let (device, code) = (device.clone(), issued.device_code.clone());
             async move { device.consume("tv", code.expose()).await.unwrap() }
         })
         .await;
         let granted = outcomes.iter().filter(|outcome| matches!(outcome, Consumed::Granted { .. })).count();
         let others = outcomes.iter().filter(|outcome| **outcome == Consumed::AlreadyConsumed).count();
-        assert_eq!((granted, others), (1, 15), "{outcomes:?}");
+        assert_eq!((granted, others), (1, contenders - 1), "{outcomes:?}");
     }
 }
 
@@ -214,15 +214,15 @@ async fn the_notification_token_is_for_who_knows_the_request(kind: Kind) {
 async fn one_of_many_decides_and_consumes_a_ciba_request(kind: Kind) {
     let world = World::fresh(kind).await;
     let ciba = world.tokens.ciba_requests();
-    for _ in 0..5 {
+    for contenders in RACES {
         let id = ciba.create(&ciba_request(), None).await.unwrap().auth_req_id;
-        let decided = contend(16, |_| {
+        let decided = contend(contenders, |_| {
             let (ciba, id) = (ciba.clone(), id.clone());
             async move { ciba.approve(id.expose(), &approval()).await.unwrap() }
         })
         .await;
         assert_eq!(decided.iter().filter(|outcome| **outcome == Decided::Done).count(), 1);
-        let consumed = contend(16, |_| {
+        let consumed = contend(contenders, |_| {
             let (ciba, id) = (ciba.clone(), id.clone());
             async move { ciba.consume("bank", id.expose()).await.unwrap() }
         })

@@ -4,13 +4,52 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use bygone_testkit::{AnyDatabase, Kind, on_each_engine};
-use bygone_tokens::{CibaRequest, CodeGrant, ConsentBinding, DeviceRequest, Rotation};
+use bygone_tokens::{
+    CibaRequest, CodeGrant, CodeTake, ConsentBinding, DeviceRequest, Entropy, Remedy, Rotation, TokenError, Tokens,
+    TokensOptions,
+};
 use serde_json::json;
 
 use crate::refresh::begun;
-use crate::world::World;
+use crate::world::{World, options};
 
-on_each_engine!(no_secret_is_in_the_database_in_debug_or_in_the_log);
+on_each_engine!(no_secret_is_in_the_database_in_debug_or_in_the_log, a_secret_that_comes_again_is_given_to_nobody);
+
+/// Chance that has none.
+#[derive(Debug)]
+struct Stuck;
+
+impl Entropy for Stuck {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), TokenError> {
+        bytes.fill(7);
+        Ok(())
+    }
+}
+
+/// Whose random bytes repeat themselves is told so; nothing is put in place of what is there, and a key that an expired
+/// row had is free.
+async fn a_secret_that_comes_again_is_given_to_nobody(kind: Kind) {
+    let world = World::fresh(kind).await;
+    let (entropy, clock) = (Arc::new(Stuck), world.clock.clone());
+    let tokens = Tokens::open(TokensOptions { entropy, clock, ..options(&world.database) }).await.unwrap();
+    let codes = tokens.authorization_codes();
+    let alices = CodeGrant { subject: "alice".into(), ..CodeGrant::default() };
+    let first = codes.issue(&alices).await.unwrap();
+    let again = codes.issue(&CodeGrant { subject: "mallory".into(), ..CodeGrant::default() }).await.unwrap_err();
+    assert!(matches!(again, TokenError::Repeated { table: "authorization_codes" }), "{again:?}");
+    assert_eq!(again.remedy(), Remedy::Configure);
+    let CodeTake::Granted { grant, .. } = codes.take(first.code.expose()).await.unwrap() else { panic!("not granted") };
+    assert_eq!(grant.subject, "alice");
+    let nonces = tokens.nonces();
+    nonces.issue().await.unwrap();
+    assert!(nonces.issue().await.is_err());
+    let device = tokens.device_codes();
+    device.create(&DeviceRequest::default()).await.unwrap();
+    assert!(device.create(&DeviceRequest::default()).await.is_err(), "no user code is free");
+    world.pass(std::time::Duration::from_secs(3_600));
+    nonces.issue().await.unwrap();
+    codes.issue(&alices).await.unwrap();
+}
 
 /// A log that can be read.
 #[derive(Clone, Default)]

@@ -96,6 +96,9 @@ pub(crate) fn options(database: &AnyDatabase) -> TokensOptions {
     TokensOptions::new(&database.url()).unwrap()
 }
 
+/// How many contend in the races of a test, one after another: two, and many.
+pub(crate) const RACES: [usize; 10] = [2, 2, 2, 2, 16, 16, 16, 16, 16, 16];
+
 /// Runs the same at once, from many tasks, and gathers the outcomes.
 pub(crate) async fn contend<T: Send + 'static, F>(contenders: usize, work: impl Fn(usize) -> F) -> Vec<T>
 where
