@@ -5,6 +5,7 @@
 //! a step, then time passes for all. In one of the worlds everything is swept before every step.
 
 mod history;
+mod step;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-use self::history::{History, Step};
+use self::history::History;
+use self::step::Step;
 use crate::world::{MOMENT, Seeded, beginning, options};
 
 /// Histories that live at the same time.
@@ -141,7 +143,7 @@ async fn sweeping_changes_no_decision(kind: Kind, histories: u64) {
     println!("outcomes: {outcomes_seen:#?}\nswept: {swept:#?}");
     assert!(swept.values().all(|rows| *rows > 0), "some tables were never swept: {swept:#?}");
     // So few as a server is given do not come to everything.
-    for outcome in history::OUTCOMES.iter().filter(|_| kind == Kind::Sqlite) {
+    for outcome in step::OUTCOMES.iter().filter(|_| kind == Kind::Sqlite) {
         assert!(outcomes_seen.keys().any(|name| name == *outcome), "never outcomes_seen: {outcome}");
     }
 }
@@ -163,7 +165,7 @@ async fn live(
         for (((history, step), swept), unswept) in histories.iter_mut().zip(steps).zip(swept).zip(unswept) {
             history.note(&step, &unswept);
             assert_eq!(swept, unswept, "a sweep has changed what came of the last step of {history:#?}");
-            *outcomes_seen.entry(history::name(&step, &unswept)).or_default() += 1;
+            *outcomes_seen.entry(step::name(&step, &unswept)).or_default() += 1;
         }
         let pause = pause(&mut chance);
         with.clock.advance(pause);
