@@ -92,7 +92,6 @@ impl Operation for Jtis {
         let Times { now, expires_at, horizon } = Times::of_jti();
         let values = [blob(digest())].into_iter().chain([now, expires_at, horizon].map(Value::Int));
         let into = "INSERT INTO client_dpop_replays (jti, inserted_at, expires_at, horizon)";
-        insert(&self.client, into, values.collect()).await?;
-        Ok(())
+        insert(&self.client, into, values.collect()).await
     }
 }

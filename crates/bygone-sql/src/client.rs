@@ -150,9 +150,12 @@ impl Transaction {
         answer
     }
 
-    /// Makes it all true.
+    /// Makes it all true. Where that fails the transaction may still be open, and whoever had the connection next would be
+    /// inside of it: so it is thrown away.
     pub async fn commit(mut self) -> Result<(), SqlError> {
-        self.lease.run("COMMIT").await
+        let done = self.lease.run("COMMIT").await;
+        self.lease.whole = done.is_ok();
+        done
     }
 }
 

@@ -169,6 +169,26 @@ async fn found_again(client: &Client) {
     }
 }
 
+/// Without a log SQLite cannot commit while somebody reads, and leaves the transaction open: the next caller is not in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_fails_leaves_nothing_open() {
+    let world = accounts(Engine::Sqlite).await;
+    let url = SourceUrl::parse(&world.url()).unwrap();
+    let lock_timeout = Some(Duration::from_millis(50));
+    let client = Client::open(ClientOptions { lock_timeout, ..ClientOptions::new(url) }).await.unwrap();
+    let mut reader = world.client().await;
+    reader.run("BEGIN").await;
+    reader.number("SELECT COUNT(*) FROM accounts").await;
+    let mut transaction = client.begin().await.unwrap();
+    transaction.execute(&add(Engine::Sqlite, 1)).await.unwrap();
+    assert_eq!(transaction.commit().await.unwrap_err().kind(), ErrorKind::Busy);
+    reader.run("COMMIT").await;
+    assert_eq!(client.execute(&add(Engine::Sqlite, 2)).await.unwrap(), 1);
+    let amounts = "SELECT amount FROM accounts ORDER BY id";
+    assert_eq!(world.client().await.texts(amounts).await, ["0", "1"], "what was answered is there for all");
+    client.begin().await.unwrap().commit().await.unwrap();
+}
+
 /// A store is as durable as its database is set to be, and a new file has a log.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_store_answers_is_durable() {
