@@ -125,6 +125,7 @@ impl Target for MemoryTarget {
             bygone: Some(due.len() as u64),
             unreadable: unreadable as u64,
             oldest: due.first().and_then(|(_, item)| item.deadline),
+            bytes: None,
             warnings: Vec::new(),
             requests: 1,
         })

@@ -59,6 +59,8 @@ pub struct Survey {
     pub unreadable: u64,
     /// The earliest deadline among the bygone.
     pub oldest: Option<Timestamp>,
+    /// How many bytes the bygone items take, where the source knows.
+    pub bytes: Option<u64>,
     /// What a person should know before trusting the numbers.
     pub warnings: Vec<String>,
     /// Requests that the survey took.

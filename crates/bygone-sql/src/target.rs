@@ -160,7 +160,7 @@ impl RowTarget {
         let (unreadable, warning) = self.count_unreadable(source).await?;
         self.choose(source, bygone, cutoff).await?;
         self.past_partitions = self.binding.past_partitions(source, cutoff).await?;
-        Ok(Survey { bygone, unreadable, oldest, warnings: warning.into_iter().collect(), requests: 0 })
+        Ok(Survey { bygone, unreadable, oldest, bytes: None, warnings: warning.into_iter().collect(), requests: 0 })
     }
 
     /// A policy was judged by the columns that the table had: when they change, it stops and is judged anew next time.
