@@ -66,7 +66,17 @@ pub(crate) struct Scene {
 impl Scene {
     /// An empty tree, `root`, in a directory of its own.
     pub(crate) fn new() -> Self {
-        let outer = tempfile::Builder::new().prefix("tree-").tempdir().unwrap().keep();
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// The same for very many files: in memory where there is such a file system, since busy disks take minutes for them.
+    pub(crate) fn large() -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Self::within(memory) } else { Self::new() }
+    }
+
+    fn within(place: &Path) -> Self {
+        let outer = tempfile::Builder::new().prefix("tree-").tempdir_in(place).unwrap().keep();
         let root = outer.join("root");
         fs::create_dir(&root).unwrap();
         Self { root, outer }

@@ -29,7 +29,7 @@ async fn a_thousand_levels_are_swept_as_deep_as_handles_reach() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_thousand_names_in_one_directory() {
-    let scene = Scene::new();
+    let scene = Scene::large();
     for n in 0..100_000 {
         let path = scene.path(&format!("{n}"));
         fs::File::create_new(&path).unwrap();
@@ -45,7 +45,7 @@ async fn a_hundred_thousand_names_in_one_directory() {
 
 #[tokio::test]
 async fn a_budget_is_exact_among_many_that_stay() {
-    let scene = Scene::new();
+    let scene = Scene::large();
     for n in 0..3_000 {
         scene.file(&format!("d{}/{n}", n % 7), if n % 10 == 0 { old() } else { young() });
     }
@@ -59,7 +59,7 @@ async fn a_budget_is_exact_among_many_that_stay() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_whose_caller_goes_away_does_not_lose_the_walk() {
-    let scene = Scene::new();
+    let scene = Scene::large();
     for n in 0..5_000 {
         scene.file(&format!("d{}/{n}", n % 5), old());
     }
@@ -81,7 +81,7 @@ async fn a_page_whose_caller_goes_away_does_not_lose_the_walk() {
 
 #[tokio::test]
 async fn a_tree_that_vanishes_under_the_walk_is_no_error() {
-    let scene = Scene::new();
+    let scene = Scene::large();
     for n in 0..6_000 {
         scene.file(&format!("d{}/{n}", n % 5), old());
     }
