@@ -1,4 +1,4 @@
-//! Staging areas, trees and prefixes, on real file systems.
+//! Staging areas, trees and prefixes, on real file systems and real stores.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,4 +7,6 @@
     reason = "tests fail by panicking and print their seeds"
 )]
 
+mod prefix;
 mod stage;
+mod tree;
