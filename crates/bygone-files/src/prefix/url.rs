@@ -154,10 +154,10 @@ fn endpoint(value: &str) -> Result<String, PrefixError> {
 
 /// A prefix as a folder: empty, or with a slash at its end. Refused where the client could not name it exactly.
 pub(super) fn folder(prefix: &str) -> Result<String, PrefixError> {
-    let bare = prefix.strip_suffix('/').unwrap_or(prefix);
-    if bare.is_empty() && prefix.len() <= 1 {
+    if prefix.is_empty() {
         return Ok(String::new());
     }
+    let bare = prefix.strip_suffix('/').unwrap_or(prefix);
     if !nameable(bare) {
         return Err(PrefixError::NamePrefix { prefix: prefix.to_owned() });
     }
