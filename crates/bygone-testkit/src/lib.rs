@@ -38,7 +38,7 @@ pub use any::{AnyDatabase, Kind};
 pub use client::{Client, Refused};
 pub use clock::StandingClock;
 pub use database::Database;
-pub use engine::Engine;
+pub use engine::{Engine, Service};
 pub use error::KitError;
 pub use mariadb::{MariaDb, MariaDbEngine};
 pub use postgres::{Postgres, PostgresEngine};

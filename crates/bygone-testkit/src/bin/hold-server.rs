@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::io::{self, Read, Write};
 
-use bygone_testkit::{Engine, MariaDb, Options, Postgres, Process, Server};
+use bygone_testkit::{MariaDb, Options, Postgres, Process, Server, Service};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn hold<E: Engine>(server: &Server<E>) -> Result<(), Box<dyn Error>> {
+fn hold<E: Service>(server: &Server<E>) -> Result<(), Box<dyn Error>> {
     let Process { pid, started } = server.process();
     writeln!(io::stdout(), "server: {pid} {started} {}", server.directory().display())?;
     io::stdin().read_to_end(&mut Vec::new())?;
