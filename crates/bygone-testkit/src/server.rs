@@ -44,7 +44,8 @@ impl Options {
 }
 
 /// A server that listens on a loopback port of its own: a database ([`Postgres`](crate::Postgres),
-/// [`MariaDb`](crate::MariaDb)) or an object store.
+/// [`MariaDb`](crate::MariaDb)) or an object store ([`SeaweedFs`](crate::SeaweedFs), [`Moto`](crate::Moto),
+/// [`Azurite`](crate::Azurite)).
 ///
 /// A shared server stops when the test runner ends. A private one stops when its value is dropped.
 /// Both also stop, within a second or so, when whoever owns them is killed: a guardian process
@@ -134,6 +135,11 @@ impl<E: Service> Server<E> {
         instance.stop();
         self.process = launch::<E>(instance, &access, options).await?;
         Ok(())
+    }
+
+    /// How to reach it.
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
     }
 
     fn own(&mut self) -> &mut Private {

@@ -15,6 +15,8 @@
 //! - In a bucket with versions a delete only hides an object. That is said as a warning, and no bytes are claimed.
 //!   Azure's soft delete, and versions on Google, cannot be seen from here.
 //! - Keys that the client cannot name exactly (`a//b`, `/a`, ` a`) are never touched: they are counted as unreadable.
+//! - Where keys sort by their date, a listing ends with the first that is not yet due. What comes behind it is not looked
+//!   at, and not counted as unreadable either.
 //! - Keys that end in `/` mark folders. They are left alone and not counted.
 
 mod answers;

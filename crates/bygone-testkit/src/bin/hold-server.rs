@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::io::{self, Read, Write};
 
-use bygone_testkit::{MariaDb, Options, Postgres, Process, Server, Service};
+use bygone_testkit::{Azurite, MariaDb, Moto, Options, Postgres, Process, SeaweedFs, Server, Service};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -14,6 +14,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some("private-mariadb") => hold(&MariaDb::start(Options::default()).await?),
         Some("shared-postgres") => hold(Postgres::shared().await),
         Some("shared-mariadb") => hold(MariaDb::shared().await),
+        Some("private-seaweedfs") => hold(&SeaweedFs::start(Options::default()).await?),
+        Some("private-moto") => hold(&Moto::start(Options::default()).await?),
+        Some("private-azurite") => hold(&Azurite::start(Options::default()).await?),
         other => Err(format!("no such server: {other:?}").into()),
     }
 }

@@ -1,0 +1,85 @@
+//! Keys that are hard to name: what can be named exactly goes, and what cannot never takes another with it.
+
+use bygone_testkit::TestBucket;
+
+use super::*;
+
+on_each_store!(odd_keys_go_by_their_own_name, keys_that_cannot_be_named_take_nothing_along);
+
+/// Everything below `old/` is due.
+const PATTERN: &str = "**-%Y**";
+
+async fn odd_keys_go_by_their_own_name(bucket: TestBucket) {
+    let long = format!("{}-2020", "x".repeat(200));
+    let longest = format!("{}/-2020", vec!["y".repeat(100); 10].join("/"));
+    let names = [
+        "a b",
+        "ü/é",
+        "p%20q",
+        "p%2Fq",
+        "a+b",
+        "n\nl",
+        "q'\"",
+        "a&b<c>",
+        "t\tx",
+        "emoji-🦀",
+        "~!@#$^()_=[]{};:,",
+        "a?b",
+    ];
+    let mut put = Vec::new();
+    for name in names {
+        // Not every store takes every key.
+        for key in [format!("{name}-2020"), format!("{name}-2030")] {
+            if bucket.try_put(&key, name).await.is_ok() {
+                put.push(key);
+            }
+        }
+    }
+    for key in [long, longest] {
+        if bucket.try_put(&key, "long").await.is_ok() {
+            put.push(key);
+        }
+    }
+    let before = bucket.keys().await;
+    let report = run(&open(&bucket), by_key(PATTERN), noon(), unhurried()).await;
+    let mut left: Vec<_> = before.iter().filter(|key| key.contains("-2030")).cloned().collect();
+    left.sort();
+    assert_eq!(bucket.keys().await, left, "{report:?}");
+    assert_eq!(report.tally.removed, (before.len() - left.len()) as u64, "{report:?}");
+    assert!(put.len() >= 18, "hardly any key was taken: {put:?}");
+}
+
+async fn keys_that_cannot_be_named_take_nothing_along(bucket: TestBucket) {
+    // Each with the key that it might be mistaken for. All have the same contents, so that an ETag tells none apart.
+    let pairs = [
+        ("/a-2020", "a-2020"),
+        ("d//e-2020", "d/e-2020"),
+        (" s-2020", "s-2020"),
+        ("t-2020 ", "t-2020"),
+        ("c\r-2020", "c-2020"),
+    ];
+    for (odd, plain) in pairs {
+        if bucket.try_put(odd, "same").await.is_err() {
+            continue;
+        }
+        bucket.put(plain, "same").await;
+    }
+    bucket.put("z-2030", "same").await;
+    let before = bucket.keys().await;
+    // The plain ones are excluded: whoever removes one of them has mistaken it for its neighbour.
+    let exclude = pairs.map(|(_, plain)| plain.to_owned()).to_vec();
+    let report = run(&open(&bucket), PrefixPolicy { exclude, ..by_key(PATTERN) }, noon(), unhurried()).await;
+    let after = bucket.keys().await;
+    for (_, plain) in pairs {
+        let there = |keys: &[String]| keys.iter().any(|key| key == plain);
+        assert_eq!(there(&after), there(&before), "{plain:?} was taken for its neighbour: {report:?}");
+    }
+    assert!(after.contains(&"z-2030".to_owned()));
+    let odd = before.iter().filter(|key| pairs.iter().any(|(odd, _)| odd == key)).count() as u64;
+    let gone = (before.len() - after.len()) as u64;
+    assert_eq!(report.tally.removed, gone, "{report:?}");
+    assert!(gone + report.tally.kept_back.unreadable >= odd.min(1), "{report:?} {before:?}");
+    if report.tally.kept_back.unreadable > 0 {
+        assert!(report.warnings.iter().any(|warning| warning.contains("cannot be named exactly")), "{report:?}");
+    }
+}
