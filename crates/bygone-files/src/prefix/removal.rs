@@ -74,12 +74,13 @@ impl Remover {
         objects: &[Object],
         listed_at: Duration,
     ) -> Result<Vec<Fate>, TargetError> {
-        store.wire.notes().unanswered = false;
+        store.wire.notes().resent.clear();
         let fresh = self.needs_fresh_listing();
         let mut fates = Vec::with_capacity(objects.len());
         self.prove_bulk(store, objects, &mut fates).await?;
         if self.bulk == Trust::Honoured && objects.len() - fates.len() >= BULK_MIN {
             let rest = &objects[fates.len()..];
+            store.wire.notes().resent.clear();
             let verdicts = store.remove_in_bulk(rest, Condition::AsListed).await?;
             fates.extend(settle(store, rest, &verdicts).await);
             return self.done(store, fates);
@@ -190,18 +191,21 @@ async fn settle(store: &Store, objects: &[Object], verdicts: &[Verdict]) -> Vec<
     let unmet = objects.iter().zip(verdicts).filter(|(_, verdict)| **verdict == Verdict::Unmet);
     let keys: Vec<_> = unmet.map(|(object, _)| object.key.as_str()).collect();
     let mut now = store.look_at_all(&keys).await.into_iter();
-    // What is gone after a request that nobody answered, and that was sent again, went by the first.
-    let gone = if store.wire.notes().unanswered { Fate::Removed } else { Fate::Gone };
-    let looked_up = |look: Option<_>| match look {
-        Some(Ok(Some(object))) => Fate::Changed(object),
-        Some(Ok(None)) => gone.clone(),
+    // What is gone after its request was sent twice went by the first, and so did a whole bulk of which the second found
+    // nothing more. Otherwise somebody else removed it, and counts it.
+    let resent_in_bulk = !store.wire.notes().resent.is_empty() && !verdicts.contains(&Verdict::Removed);
+    let looked_up = |object: &Object, look: Option<_>| match look {
+        Some(Ok(Some(now))) => Fate::Changed(now),
+        Some(Ok(None)) if resent_in_bulk || store.resent(object) => Fate::Removed,
+        Some(Ok(None)) => Fate::Gone,
         _ => Fate::Refused,
     };
-    verdicts
+    objects
         .iter()
-        .map(|verdict| match verdict {
+        .zip(verdicts)
+        .map(|(object, verdict)| match verdict {
             Verdict::Removed => Fate::Removed,
-            Verdict::Unmet => looked_up(now.next()),
+            Verdict::Unmet => looked_up(object, now.next()),
             Verdict::Locked => Fate::Locked,
             Verdict::Denied => Fate::Denied,
             Verdict::Refused => Fate::Refused,

@@ -8,6 +8,7 @@ use bygone_core::{Clock, ClockReading, ErrorKind, TargetError};
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 use opendal::options::{DeleteOptions, ListOptions};
+use opendal::raw::percent_encode_path;
 use opendal::{Lister, Operator};
 
 use super::answers::Refusal;
@@ -239,6 +240,12 @@ impl Store {
                 }
             }
         }
+    }
+
+    /// Whether the delete of this object alone was sent more than once since that was last forgotten.
+    pub(super) fn resent(&self, object: &Object) -> bool {
+        let path = percent_encode_path(&format!("{}{}", self.place, object.key));
+        self.wire.notes().resent.iter().any(|resent| resent.strip_suffix(&path).is_some_and(|rest| rest.ends_with('/')))
     }
 
     /// The time since some moment, for measuring.

@@ -5,7 +5,7 @@
 //! are, the fate of each key of a bulk delete. All of that is noted for the target.
 //!
 //! A request that removes may have been carried out although no answer came. When it is sent again, that is noted too:
-//! what it then finds gone, it removed.
+//! what it then finds gone, it may have removed itself.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -47,8 +47,8 @@ pub(super) struct Notes {
     pub(super) versioned: bool,
     /// How the last request failed, if it did.
     pub(super) fault: Option<Fault>,
-    /// A request that removes was sent again, and nobody knows what became of it the first time.
-    pub(super) unanswered: bool,
+    /// The paths of requests that remove and were sent again: nobody knows what became of them the first time.
+    pub(super) resent: Vec<String>,
     /// The keys of the latest listing.
     pub(super) listed: Option<HashSet<String>>,
     /// What the bulk deletes left, and why; `None` when none was answered.
@@ -194,7 +194,9 @@ impl HttpTransport for Wire {
                 Attempt::Failed(fault, _) => (Some(fault.clone()), true),
             };
             if again && attempt < attempts {
-                self.notes().unanswered |= removes;
+                if removes {
+                    self.notes().resent.push(parts.uri.path().to_owned());
+                }
                 self.pause(attempt).await;
                 attempt += 1;
                 continue;

@@ -3,6 +3,7 @@
 //! Nothing holds an object or makes it stick on these servers, so those cases stay out.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use bygone_core::Target;
 use bygone_testkit::conformance::{Answer, Hold, KEEP, Stand, conforms};
@@ -17,11 +18,17 @@ struct Objects {
     /// How the date is written, and the pattern that reads it.
     format: &'static str,
     pattern: &'static str,
+    /// The names that were put there, by number, which spares a listing for each.
+    names: Mutex<BTreeMap<u32, String>>,
 }
 
 const MICRO: SignedDuration = SignedDuration::from_micros(1);
 
 impl Objects {
+    fn new(bucket: TestBucket, format: &'static str, pattern: &'static str) -> Self {
+        Self { bucket, format, pattern, names: Mutex::default() }
+    }
+
     fn name(&self, key: u32, deadline: Option<Timestamp>) -> String {
         match deadline {
             Some(deadline) => {
@@ -50,8 +57,9 @@ impl Stand for Objects {
     fn put(&self, key: u32, deadline: Option<Timestamp>) -> Answer<'_, ()> {
         Box::pin(async move {
             let name = self.name(key, deadline);
-            for old in self.bucket.keys().await.into_iter().filter(|name| Self::number(name) == key) {
-                self.bucket.delete(&old).await;
+            let before = self.names.lock().unwrap().insert(key, name.clone());
+            if let Some(before) = before {
+                self.bucket.delete(&before).await;
             }
             self.bucket.put(&name, "x").await;
         })
@@ -78,6 +86,7 @@ impl Stand for Objects {
 
     fn reset(&self) -> Answer<'_, ()> {
         Box::pin(async {
+            self.names.lock().unwrap().clear();
             for name in self.bucket.keys().await {
                 self.bucket.delete(&name).await;
             }
@@ -88,17 +97,17 @@ impl Stand for Objects {
 #[tokio::test(flavor = "multi_thread")]
 async fn seaweedfs_with_keys_in_order() {
     let bucket = SeaweedFs::shared().await.fresh_bucket().await;
-    conforms(&Objects { bucket, format: "%Y%m%dT%H%M%S%6f", pattern: "%Y%m%dT%H%M%S%f-*" }).await;
+    conforms(&Objects::new(bucket, "%Y%m%dT%H%M%S%6f", "%Y%m%dT%H%M%S%f-*")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seaweedfs_with_keys_in_no_order() {
     let bucket = SeaweedFs::shared().await.fresh_bucket().await;
-    conforms(&Objects { bucket, format: "x/%s%6f", pattern: "*/%s%f-*" }).await;
+    conforms(&Objects::new(bucket, "x/%s%6f", "*/%s%f-*")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn azurite_with_keys_in_order() {
     let bucket = Azurite::shared().await.fresh_bucket().await;
-    conforms(&Objects { bucket, format: "%Y%m%dT%H%M%S%6f", pattern: "%Y%m%dT%H%M%S%f-*" }).await;
+    conforms(&Objects::new(bucket, "%Y%m%dT%H%M%S%6f", "%Y%m%dT%H%M%S%f-*")).await;
 }

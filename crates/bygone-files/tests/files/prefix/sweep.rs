@@ -17,24 +17,28 @@ on_each_store!(
 );
 
 async fn ten_thousand_objects(bucket: TestBucket) {
-    let (due, young) = dated(5_000, 5_000);
-    bucket.put_all(due.iter().chain(&young).cloned()).await;
     let is_s3 = bucket.url().starts_with("s3");
+    // Azurite looks through all its blobs for each delete: thousands of them take it many minutes.
+    let bygone = if is_s3 { 5_000 } else { 500 };
+    let (due, young) = dated(bygone, 10_000 - bygone);
+    bucket.put_all(due.iter().chain(&young).cloned()).await;
+    let (bygone, bytes) = (bygone as u64, (bygone * due[0].len()) as u64);
     // Both with the order of the keys and without it, the same objects are found.
     let opened = open(&bucket);
     for pattern in [BY_DAY, "**/%Y/%m/%d/*"] {
         let survey = target(&opened, by_key(pattern)).survey(noon()).await.unwrap();
-        assert_eq!((survey.bygone, survey.unreadable), (Some(5_000), 0), "{pattern}");
+        assert_eq!((survey.bygone, survey.unreadable), (Some(bygone), 0), "{pattern}");
         assert_eq!(survey.oldest, Some("2026-01-02T00:00:00Z".parse().unwrap()));
-        assert_eq!(survey.bytes, Some(5_000 * due[0].len() as u64));
-        let all = if pattern == BY_DAY && is_s3 { 6 } else { 11 };
-        assert!(survey.requests <= all + 1, "{pattern}: {} requests", survey.requests);
+        assert_eq!(survey.bytes, Some(bytes));
+        // As many listings as it takes to get to the first that is not due, or to the end; and one look at an object.
+        let listings = if pattern == BY_DAY { bygone / 1_000 + 1 } else { 11 };
+        assert!(survey.requests <= listings + 1, "{pattern}: {} requests", survey.requests);
     }
     let report = run(&opened, by_key(BY_DAY), noon(), unhurried()).await;
-    assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 5_000), "{report:?}");
-    assert_eq!((report.tally.examined, report.lag_seconds), (5_000, 0), "{report:?}");
-    assert_eq!(report.tally.bytes, Some(5_000 * due[0].len() as u64));
-    assert!(report.pages >= 5, "{report:?}");
+    assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, bygone), "{report:?}");
+    assert_eq!((report.tally.examined, report.lag_seconds), (bygone, 0), "{report:?}");
+    assert_eq!(report.tally.bytes, Some(bytes));
+    assert!(report.pages >= 2, "{report:?}");
     if is_s3 {
         assert!(report.requests < 100, "bulk deletes: {report:?}");
     }
