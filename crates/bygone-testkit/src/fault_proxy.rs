@@ -26,6 +26,8 @@ pub struct Seen {
     pub method: String,
     /// Its path and query.
     pub target: String,
+    /// Its first line and headers.
+    pub head: String,
     /// Its body.
     pub body: String,
 }
@@ -49,6 +51,8 @@ pub enum Fault {
     None,
     /// The server does not see it; the client gets this status.
     Status(u16),
+    /// The server does not see it; the client gets this answer and thinks that all is well.
+    Answer(String),
     /// The server does not see it; the connection is cut.
     Cut,
     /// The server does it; the connection is cut instead of an answer.
@@ -110,6 +114,7 @@ async fn serve(mut client: TcpStream, server: u16, plan: &Plan, numbers: &Atomic
         number: numbers.fetch_add(1, Ordering::SeqCst),
         method: first.next().unwrap_or_default().to_owned(),
         target: first.next().unwrap_or_default().to_owned(),
+        head: head.clone(),
         body: String::from_utf8_lossy(&body).into_owned(),
     };
     let fault = plan(&seen);
@@ -117,6 +122,11 @@ async fn serve(mut client: TcpStream, server: u16, plan: &Plan, numbers: &Atomic
         Fault::Cut => return Ok(()),
         Fault::Status(status) => {
             let answer = format!("HTTP/1.1 {status} Fault\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            return client.write_all(answer.as_bytes()).await;
+        }
+        Fault::Answer(body) => {
+            let length = body.len();
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
             return client.write_all(answer.as_bytes()).await;
         }
         _ => {}

@@ -13,6 +13,9 @@ use super::store::{Condition, Object, Store, Verdict};
 /// Objects to prove a bulk delete with: the client sends fewer than two as a single delete.
 const BULK_MIN: usize = 2;
 
+/// Proofs tried in one page. Objects that may not go at all prove nothing, and there may be many of them.
+const PROOFS_MAX: usize = 4;
+
 /// What is known of a kind of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Trust {
@@ -123,7 +126,10 @@ impl Remover {
         objects: &[Object],
         fates: &mut Vec<Fate>,
     ) -> Result<(), TargetError> {
-        while self.bulk == Trust::Unproven && store.has_bulk() && objects.len() - fates.len() >= BULK_MIN {
+        for _ in 0..PROOFS_MAX {
+            if self.bulk != Trust::Unproven || !store.has_bulk() || objects.len() - fates.len() < BULK_MIN {
+                return Ok(());
+            }
             let pair = &objects[fates.len()..fates.len() + BULK_MIN];
             let verdicts = store.remove_in_bulk(pair, Condition::Impossible).await?;
             let now: Vec<_> =
@@ -155,7 +161,10 @@ impl Remover {
         objects: &[Object],
         fates: &mut Vec<Fate>,
     ) -> Result<(), TargetError> {
-        while self.single == Trust::Unproven && fates.len() < objects.len() {
+        for _ in 0..PROOFS_MAX {
+            if self.single != Trust::Unproven || fates.len() == objects.len() {
+                return Ok(());
+            }
             let object = &objects[fates.len()..=fates.len()];
             let verdict = store.remove_singly(object, Condition::Impossible).await?[0];
             let there = store.look(&object[0].key).await?.is_some();

@@ -1,7 +1,7 @@
 //! Faults on the way and faults of the store: nothing is lost, nothing goes early, and what went is counted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bygone_core::{Care, Cursor, ErrorKind, Outcome, PageRequest};
 use bygone_testkit::{Azurite, Fault, FaultProxy, Moto, Options, SeaweedFs, Seen, TestBucket};
@@ -52,16 +52,22 @@ async fn a_storm_of_faults_changes_nothing(bucket: TestBucket) {
 async fn a_lost_reply_is_still_counted(bucket: TestBucket) {
     let (due, young) = dated(40, 10);
     bucket.put_all(due.into_iter().chain(young)).await;
-    // The first delete that is meant is carried out, and its reply lost. Those before it were proofs.
-    let deletes = AtomicU64::new(0);
+    // The first delete that is meant is carried out, and its reply lost. Those before it are proofs.
+    let lost = AtomicBool::new(false);
     let plan = move |seen: &Seen| {
-        let lost = seen.deletes() && deletes.fetch_add(1, Ordering::SeqCst) == 2;
-        if lost { Fault::LostReply } else { Fault::None }
+        let meant = seen.deletes() && !is_proof(seen);
+        if meant && !lost.swap(true, Ordering::SeqCst) { Fault::LostReply } else { Fault::None }
     };
     let proxy = FaultProxy::before(bucket.port(), plan).await;
     let report = run(&open_by(&bucket, proxy.port()), by_key(BY_DAY), noon(), unhurried()).await;
     assert_eq!((report.tally.removed, report.outcome), (40, Outcome::Complete), "{report:?}");
     assert_eq!(bucket.keys().await.len(), 10);
+}
+
+/// Whether a delete is under a condition that cannot be met.
+fn is_proof(seen: &Seen) -> bool {
+    let impossible = ["00000000000000000000000000000000", "0x8000000000000000"];
+    impossible.iter().any(|etag| seen.body.contains(etag) || seen.head.contains(etag))
 }
 
 async fn a_missing_bucket_is_unfit(bucket: TestBucket) {
@@ -176,4 +182,51 @@ async fn rights_to_list_but_not_to_delete_are_denied() {
     assert!(denied.load(Ordering::SeqCst));
     assert_eq!((report.outcome, report.error_kind), (Outcome::Refused, Some(ErrorKind::Denied)), "{report:?}");
     assert_eq!(bucket.keys().await.len(), 30);
+}
+
+/// The answer to a bulk delete that refuses every key, or those that hold `some`.
+fn refuse(seen: &Seen, some: &str, code: &str, message: &str) -> String {
+    let keys = seen.body.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next());
+    let errors: Vec<_> = keys
+        .filter(|key| key.contains(some))
+        .map(|key| format!("<Error><Key>{key}</Key><Code>{code}</Code><Message>{message}</Message></Error>"))
+        .collect();
+    format!("<DeleteResult>{}</DeleteResult>", errors.concat())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_may_not_go_at_all_are_denied_soon() {
+    let bucket = SeaweedFs::shared().await.fresh_bucket().await;
+    let (due, _) = dated(200, 0);
+    bucket.put_all(due).await;
+    let plan = |seen: &Seen| match (seen.method.as_str(), seen.deletes()) {
+        ("POST", true) => Fault::Answer(refuse(seen, "", "AccessDenied", "Access Denied")),
+        (_, true) => Fault::Status(403),
+        _ => Fault::None,
+    };
+    let proxy = FaultProxy::before(bucket.port(), plan).await;
+    let report = run(&open_by(&bucket, proxy.port()), by_key(BY_DAY), noon(), unhurried()).await;
+    assert_eq!((report.outcome, report.error_kind), (Outcome::Refused, Some(ErrorKind::Denied)), "{report:?}");
+    assert!(report.requests < 30, "no proof for each of them: {report:?}");
+    assert_eq!(bucket.keys().await.len(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn locked_and_denied_keys_stay_and_the_others_go() {
+    let bucket = SeaweedFs::shared().await.fresh_bucket().await;
+    let names = |kind: &str, count: u32| (0..count).map(|n| format!("2020/{kind}{n}")).collect::<Vec<_>>();
+    bucket.put_all(names("plain", 20).into_iter().chain(names("locked", 3))).await;
+    // The store is real; of the keys under a lock, which it cannot do, the proxy answers in its stead.
+    let plan = |seen: &Seen| {
+        let locked = seen.deletes() && !is_proof(seen) && seen.body.contains("2020/locked");
+        let message = "Access Denied because object protected by object lock.";
+        if locked { Fault::Answer(refuse(seen, "", "AccessDenied", message)) } else { Fault::None }
+    };
+    let proxy = FaultProxy::before(bucket.port(), plan).await;
+    let budget = Budget { page_items_max: 3, ..unhurried() };
+    let report = run(&open_by(&bucket, proxy.port()), by_key("%Y/**"), noon(), budget).await;
+    assert_eq!((report.outcome, report.error.as_deref()), (Outcome::Complete, None), "{report:?}");
+    assert_eq!((report.tally.kept_back.locked, report.tally.removed), (3, 20), "{report:?}");
+    assert!(report.lag_seconds > 0, "what stays is the lag: {report:?}");
+    assert_eq!(bucket.keys().await, names("locked", 3));
 }

@@ -64,6 +64,10 @@ async fn keys_that_cannot_be_named_take_nothing_along(bucket: TestBucket) {
         }
         bucket.put(plain, "same").await;
     }
+    // And some alone: what is not there cannot be removed, and must not be counted.
+    for lone in ["/lone-2020", "x//lone-2020", " lone-2020"] {
+        bucket.try_put(lone, "same").await.ok();
+    }
     bucket.put("z-2030", "same").await;
     let before = bucket.keys().await;
     // The plain ones are excluded: whoever removes one of them has mistaken it for its neighbour.
