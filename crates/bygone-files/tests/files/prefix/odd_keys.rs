@@ -1,6 +1,7 @@
 //! Keys that are hard to name: what can be named exactly goes, and what cannot never takes another with it.
 
-use bygone_testkit::TestBucket;
+use bygone_testkit::wait::Wait;
+use bygone_testkit::{Fault, FaultProxy, Moto, SeaweedFs, Seen, TestBucket};
 
 use super::*;
 
@@ -86,4 +87,39 @@ async fn keys_that_cannot_be_named_take_nothing_along(bucket: TestBucket) {
     if report.tally.kept_back.unreadable > 0 {
         assert!(report.warnings.iter().any(|warning| warning.contains("cannot be named exactly")), "{report:?}");
     }
+}
+
+/// A carriage return that stands bare in XML is a line feed to whoever reads it by the rules: another name.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_the_client_changes_is_not_believed() {
+    let bucket = SeaweedFs::shared().await.fresh_bucket().await;
+    bucket.put("c\n-2020", "x").await;
+    // The digest of "x": under it the object would go.
+    let etag = "9dd4e461268c8034f5c8564e155c67a6";
+    let listing = format!(
+        "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>c\r-2020</Key><Size>1</Size>\
+         <LastModified>2020-01-01T00:00:00.000Z</LastModified><ETag>&quot;{etag}&quot;</ETag></Contents></ListBucketResult>"
+    );
+    let plan = move |seen: &Seen| if seen.lists() { Fault::Answer(listing.clone()) } else { Fault::None };
+    let proxy = FaultProxy::before(bucket.port(), plan).await;
+    let report = run(&open_by(&bucket, proxy.port()), by_key(PATTERN), noon(), unhurried()).await;
+    assert_eq!((report.tally.removed, report.tally.kept_back.unreadable), (0, 1), "{report:?}");
+    assert_eq!(bucket.keys().await, ["c\n-2020"]);
+}
+
+/// The client gives both keys the same name; the one is old and the other is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_with_a_slash_before_it_is_no_reason_to_take_its_twin() {
+    let bucket = Moto::shared().await.fresh_bucket().await;
+    bucket.put("/twin", "same").await;
+    let opened = open(&bucket);
+    let boundary = Boundary::at(opened.read_clock().await.unwrap().source + SignedDuration::from_secs(3));
+    let mut wait = Wait::up_to(Duration::from_secs(30));
+    while opened.read_clock().await.unwrap().source <= boundary.instant() {
+        assert!(wait.again().await);
+    }
+    bucket.put("twin", "same").await;
+    let report = run(&opened, policy(PrefixDeadline::ByModified), boundary, unhurried()).await;
+    assert_eq!(bucket.keys().await, ["/twin", "twin"], "{report:?}");
+    assert_eq!((report.tally.removed, report.tally.kept_back.unreadable), (0, 2), "{report:?}");
 }
