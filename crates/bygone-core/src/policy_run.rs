@@ -85,6 +85,7 @@ impl<'a> PolicyRun<'a> {
         {
             record_error(report, &error);
         }
+        warn(report, target.warnings());
         self.measure_lag(target, report).await;
     }
 
@@ -102,8 +103,7 @@ impl<'a> PolicyRun<'a> {
         self.items_left = self.items_left.saturating_sub(tally.examined);
         let survey = target.survey(self.boundary).await?;
         report.requests += survey.requests;
-        let known = report.warnings.clone();
-        report.warnings.extend(survey.warnings.iter().filter(|warning| !known.contains(warning)).cloned());
+        warn(report, survey.warnings.clone());
         self.check_consent(target, consent.after(report.tally.examined), &survey).await?;
         report.tally.examined += survey.unreadable;
         report.tally.kept_back.unreadable += survey.unreadable;
@@ -299,6 +299,15 @@ impl<'a> PolicyRun<'a> {
         match target.lag(self.boundary).await {
             Ok(lag) => report.lag_seconds = lag.map_or(0, seconds),
             Err(error) => report.warnings.push(format!("the lag could not be read: {}", error.full_message())),
+        }
+    }
+}
+
+/// Adds what the report does not say yet: a policy may run more than once in a sweep.
+fn warn(report: &mut PolicyReport, warnings: Vec<String>) {
+    for warning in warnings {
+        if !report.warnings.contains(&warning) {
+            report.warnings.push(warning);
         }
     }
 }

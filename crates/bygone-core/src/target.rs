@@ -48,6 +48,11 @@ pub trait Target: Send {
 
     /// How long the oldest bygone item has been so; `None` when there is none.
     async fn lag(&mut self, boundary: Boundary) -> Result<Option<SignedDuration>, TargetError>;
+
+    /// What a person should know of the pages so far, beyond what the survey could say. Asked for when a run has ended.
+    fn warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What a survey found.

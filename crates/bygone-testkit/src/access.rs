@@ -24,20 +24,25 @@ pub struct Access {
     pub port: u16,
     /// The password of the user with all rights: hexadecimal digits, safe in SQL and in URLs.
     pub password: String,
+    /// Further ports, for servers that need them.
+    pub more_ports: Vec<u16>,
 }
 
 impl Access {
-    /// A free port and a new password.
-    pub(crate) fn fresh() -> Result<Self, KitError> {
+    /// Free ports and a new password.
+    pub(crate) fn fresh(more_ports: usize) -> Result<Self, KitError> {
         let path = Path::new("/dev/urandom");
         let mut bytes = [0_u8; 16];
         File::open(path).and_then(|mut file| file.read_exact(&mut bytes)).map_err(KitError::file("read", path))?;
-        Ok(Self { port: free_port()?, password: format!("{:032x}", u128::from_ne_bytes(bytes)) })
+        let password = format!("{:032x}", u128::from_ne_bytes(bytes));
+        Self { port: 0, password, more_ports: vec![0; more_ports] }.on_another_port()
     }
 
-    /// The same password on another port.
+    /// The same password on other ports.
     pub(crate) fn on_another_port(self) -> Result<Self, KitError> {
-        Ok(Self { port: free_port()?, ..self })
+        let mut ports = free_ports(self.more_ports.len() + 1)?.into_iter();
+        let port = ports.next().unwrap_or_default();
+        Ok(Self { port, more_ports: ports.collect(), ..self })
     }
 
     /// A URL for any user.
@@ -47,11 +52,12 @@ impl Access {
     }
 }
 
-/// A port that was free a moment ago. Another process may take it before the server does; whoever
-/// uses it must be ready to try another.
-fn free_port() -> Result<u16, KitError> {
-    TcpListener::bind((HOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(KitError::Port)
+/// Different ports that were free a moment ago. Another process may take one before the server does; whoever uses them
+/// must be ready to try others.
+fn free_ports(count: usize) -> Result<Vec<u16>, KitError> {
+    // All are held until the last is known.
+    let held: Result<Vec<_>, _> = (0..count).map(|_| TcpListener::bind((HOST, 0))).collect();
+    let ports: Result<Vec<_>, _> =
+        held.and_then(|held| held.iter().map(|listener| listener.local_addr().map(|address| address.port())).collect());
+    ports.map_err(KitError::Port)
 }

@@ -1,8 +1,10 @@
 //! What differs between the kinds of server.
 
 use std::future::Future;
+use std::path::Path;
 
 use rustix::process::Signal;
+use sqlx::Connection as _;
 use tokio::sync::OnceCell;
 
 use crate::access::Access;
@@ -15,38 +17,56 @@ pub(crate) type Connection<E> = <<E as Engine>::Sqlx as sqlx::Database>::Connect
 /// sqlx's options for such a connection.
 pub(crate) type ConnectOptions<E> = <Connection<E> as sqlx::Connection>::Options;
 
-/// A kind of server: [`PostgresEngine`](crate::PostgresEngine) or
-/// [`MariaDbEngine`](crate::MariaDbEngine). Only the kit implements it.
-pub trait Engine: sealed::Sealed + Sized + Send + Sync + 'static {
-    /// The kind as sqlx knows it.
-    type Sqlx: sqlx::Database;
-
+/// A kind of server that the kit can run: a database or an object store. Only the kit implements it.
+pub trait Service: sealed::Sealed + Sized + Send + Sync + 'static {
     /// For directories and messages.
     #[doc(hidden)]
     const NAME: &'static str;
-    /// The scheme of its URLs.
+    /// Whom root lends the server to, the preferred account first; nobody, if it may run as root.
     #[doc(hidden)]
-    const SCHEME: &'static str;
-    /// Whom root lends the server to, the preferred account first.
-    #[doc(hidden)]
-    const ACCOUNTS: &'static [&'static str];
+    const ACCOUNTS: &'static [&'static str] = &[];
     /// The signal that stops it without waiting for its clients.
     #[doc(hidden)]
     const STOP: Signal;
     /// Settings of the shared server: speed instead of safety from a crash.
     #[doc(hidden)]
-    const QUICK: &'static [(&'static str, &'static str)];
-    /// A database that is always there, to make others from.
+    const QUICK: &'static [(&'static str, &'static str)] = &[];
+    /// Ports that it needs besides the one it is known by.
     #[doc(hidden)]
-    const MAINTENANCE: &'static str;
+    const MORE_PORTS: usize = 0;
 
-    /// What makes the data directory.
+    /// What makes the data directory, if anything has to.
     #[doc(hidden)]
-    fn initialise(instance: &Instance, access: &Access) -> Result<Invocation, KitError>;
+    fn initialise(instance: &Instance, access: &Access) -> Result<Option<Invocation>, KitError>;
 
     /// What runs the server. Later settings win over earlier ones.
     #[doc(hidden)]
     fn serve(instance: &Instance, access: &Access, settings: &[(String, String)]) -> Result<Invocation, KitError>;
+
+    /// Asks it something as a test would; `Err` says why it is not ready, or not the one meant.
+    #[doc(hidden)]
+    fn look(access: &Access, data: &Path) -> impl Future<Output = Result<(), String>> + Send;
+
+    /// Frees what a killed server leaves outside its directory.
+    #[doc(hidden)]
+    fn after_kill(_instance: &Instance) {}
+
+    /// The handle of this process to the shared server of this kind.
+    #[doc(hidden)]
+    fn shared_cell() -> &'static OnceCell<Server<Self>>;
+}
+
+/// A kind of database: [`PostgresEngine`](crate::PostgresEngine) or [`MariaDbEngine`](crate::MariaDbEngine).
+pub trait Engine: Service {
+    /// The kind as sqlx knows it.
+    type Sqlx: sqlx::Database;
+
+    /// The scheme of its URLs.
+    #[doc(hidden)]
+    const SCHEME: &'static str;
+    /// A database that is always there, to make others from.
+    #[doc(hidden)]
+    const MAINTENANCE: &'static str;
 
     /// How to connect as the user with all rights.
     #[doc(hidden)]
@@ -62,14 +82,23 @@ pub trait Engine: sealed::Sealed + Sized + Send + Sync + 'static {
         connection: &mut Connection<Self>,
         name: &str,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+}
 
-    /// Frees what a killed server leaves outside its directory.
-    #[doc(hidden)]
-    fn after_kill(_instance: &Instance) {}
-
-    /// The handle of this process to the shared server of this kind.
-    #[doc(hidden)]
-    fn shared_cell() -> &'static OnceCell<Server<Self>>;
+/// Connects to a database as a test would, and asks whose data it is: another server may have taken the port a moment
+/// before this one could.
+pub(crate) async fn look<E: Engine>(access: &Access, data: &Path) -> Result<(), String> {
+    let asked = async {
+        let options = E::connect_options(access, E::MAINTENANCE);
+        let mut connection = Connection::<E>::connect_with(&options).await?;
+        let directory = E::data_directory(&mut connection).await?;
+        connection.close().await?;
+        Ok::<_, sqlx::Error>(directory)
+    };
+    match asked.await {
+        Ok(directory) if Path::new(&directory) == data => Ok(()),
+        Ok(directory) => Err(format!("the server of {directory} answered")),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 pub(crate) mod sealed {

@@ -23,6 +23,22 @@ pub enum KitError {
         /// The Debian package that brings it.
         package: &'static str,
     },
+    /// A program that `./test` installs is not there.
+    #[error("{program} was not found at {}: run ./test, which installs it", file.display())]
+    NotInstalled {
+        /// The program looked for.
+        program: &'static str,
+        /// Where it should be.
+        file: PathBuf,
+    },
+    /// An object store refused a request.
+    #[error("cannot {action}: {why}")]
+    Store {
+        /// What was tried.
+        action: &'static str,
+        /// What the store said.
+        why: String,
+    },
     /// Root must not run the servers, and no other account was found.
     #[error("none of the accounts {candidates:?} exists, and a server does not run as root")]
     NoAccount {

@@ -31,6 +31,8 @@ pub struct Invocation {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// Variables that it finds besides those of the tests.
+    pub environment: Vec<(&'static str, OsString)>,
 }
 
 /// Who answers for an instance, and where it lies.
@@ -136,6 +138,7 @@ impl Instance {
         let errors = errors.map_err(KitError::file("write", &log))?;
         let spawned = guardian::watched(&self.directory, self.account, &invocation.program)
             .args(&invocation.arguments)
+            .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
             .stdout(output)
             .stderr(errors)
             .spawn();

@@ -9,6 +9,8 @@
 //!   the whole test run, and [`Server::fresh_database`] for a database per test.
 //! - [`Postgres::start`](Server::start) and [`MariaDb::start`](Server::start): a server of one's
 //!   own with other settings, which may be killed and restarted.
+//! - [`SeaweedFs`], [`Moto`] and [`Azurite`]: object stores, shared or of one's own in the same way, and a
+//!   [`TestBucket`] per test. A [`FaultProxy`] between a test and any of them cuts, delays and refuses.
 //! - [`Sqlite::fresh`]: a database file of one's own.
 //! - [`AnyDatabase::fresh`] and [`on_each_engine!`]: for tests that say the same of all three.
 //!
@@ -23,9 +25,11 @@ pub mod conformance;
 mod database;
 mod engine;
 mod error;
+mod fault_proxy;
 mod guardian;
 mod instance;
 mod mariadb;
+mod objects;
 mod postgres;
 mod process;
 mod programs;
@@ -38,9 +42,11 @@ pub use any::{AnyDatabase, Kind};
 pub use client::{Client, Refused};
 pub use clock::StandingClock;
 pub use database::Database;
-pub use engine::Engine;
+pub use engine::{Engine, Service};
 pub use error::KitError;
+pub use fault_proxy::{Fault, FaultProxy, Seen};
 pub use mariadb::{MariaDb, MariaDbEngine};
+pub use objects::{Azurite, AzuriteService, Moto, MotoService, SeaweedFs, SeaweedFsService, TestBucket};
 pub use postgres::{Postgres, PostgresEngine};
 pub use process::Process;
 pub use server::{Options, Server};

@@ -1,7 +1,7 @@
 //! MariaDB: how it is set up, run and asked.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 use sqlx::AssertSqlSafe;
@@ -9,7 +9,7 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
 use tokio::sync::OnceCell;
 
 use crate::access::{Access, HOST, USER};
-use crate::engine::{Engine, sealed};
+use crate::engine::{self, Engine, Service, sealed};
 use crate::error::KitError;
 use crate::instance::{Instance, Invocation};
 use crate::programs;
@@ -41,19 +41,15 @@ const SETTINGS: &[(&str, &str)] = &[
 
 impl sealed::Sealed for MariaDbEngine {}
 
-impl Engine for MariaDbEngine {
-    type Sqlx = sqlx::MySql;
-
+impl Service for MariaDbEngine {
     const NAME: &'static str = "mariadb";
-    const SCHEME: &'static str = "mysql";
     const ACCOUNTS: &'static [&'static str] = &["mysql"];
     const STOP: Signal = Signal::TERM;
     const QUICK: &'static [(&'static str, &'static str)] =
         &[("innodb-flush-log-at-trx-commit", "0"), ("innodb-flush-method", "nosync"), ("innodb-doublewrite", "0")];
-    const MAINTENANCE: &'static str = "mysql";
 
-    fn initialise(instance: &Instance, _access: &Access) -> Result<Invocation, KitError> {
-        Ok(Invocation {
+    fn initialise(instance: &Instance, _access: &Access) -> Result<Option<Invocation>, KitError> {
+        Ok(Some(Invocation {
             program: find("mariadb-install-db")?,
             arguments: vec![
                 "--no-defaults".into(),
@@ -62,7 +58,8 @@ impl Engine for MariaDbEngine {
                 "--auth-root-authentication-method=normal".into(),
                 argument("innodb-flush-method", "nosync"),
             ],
-        })
+            environment: Vec::new(),
+        }))
     }
 
     /// The user is made by the server itself as it starts, which needs no other client.
@@ -86,8 +83,23 @@ impl Engine for MariaDbEngine {
         for (name, value) in SETTINGS.iter().copied().chain(given) {
             arguments.push(argument(name, value));
         }
-        Ok(Invocation { program: find("mariadbd")?, arguments })
+        Ok(Invocation { program: find("mariadbd")?, arguments, environment: Vec::new() })
     }
+
+    async fn look(access: &Access, data: &Path) -> Result<(), String> {
+        engine::look::<Self>(access, data).await
+    }
+
+    fn shared_cell() -> &'static OnceCell<MariaDb> {
+        &SHARED
+    }
+}
+
+impl Engine for MariaDbEngine {
+    type Sqlx = sqlx::MySql;
+
+    const SCHEME: &'static str = "mysql";
+    const MAINTENANCE: &'static str = "mysql";
 
     fn connect_options(access: &Access, database: &str) -> MySqlConnectOptions {
         MySqlConnectOptions::new()
@@ -105,10 +117,6 @@ impl Engine for MariaDbEngine {
 
     async fn create_database(connection: &mut MySqlConnection, name: &str) -> Result<(), sqlx::Error> {
         sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(connection).await.map(drop)
-    }
-
-    fn shared_cell() -> &'static OnceCell<MariaDb> {
-        &SHARED
     }
 }
 

@@ -11,7 +11,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use tokio::sync::OnceCell;
 
 use crate::access::{Access, HOST, USER};
-use crate::engine::{Engine, sealed};
+use crate::engine::{self, Engine, Service, sealed};
 use crate::error::KitError;
 use crate::instance::{Instance, Invocation};
 use crate::programs;
@@ -44,19 +44,15 @@ const SETTINGS: &[(&str, &str)] = &[
 
 impl sealed::Sealed for PostgresEngine {}
 
-impl Engine for PostgresEngine {
-    type Sqlx = sqlx::Postgres;
-
+impl Service for PostgresEngine {
     const NAME: &'static str = "postgres";
-    const SCHEME: &'static str = "postgres";
     const ACCOUNTS: &'static [&'static str] = &["postgres"];
     // An "immediate" shutdown: the data is thrown away, or is to survive a crash.
     const STOP: Signal = Signal::QUIT;
     const QUICK: &'static [(&'static str, &'static str)] =
         &[("fsync", "off"), ("full_page_writes", "off"), ("synchronous_commit", "off")];
-    const MAINTENANCE: &'static str = "postgres";
 
-    fn initialise(instance: &Instance, access: &Access) -> Result<Invocation, KitError> {
+    fn initialise(instance: &Instance, access: &Access) -> Result<Option<Invocation>, KitError> {
         let password = instance.write_private("password", &access.password)?;
         let mut arguments: Vec<OsString> =
             ["--username", USER, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--pwfile"]
@@ -65,7 +61,7 @@ impl Engine for PostgresEngine {
         arguments.push(password.into());
         arguments.push("--pgdata".into());
         arguments.push(instance.data().into());
-        Ok(Invocation { program: find("initdb")?, arguments })
+        Ok(Some(Invocation { program: find("initdb")?, arguments, environment: Vec::new() }))
     }
 
     fn serve(instance: &Instance, access: &Access, settings: &[(String, String)]) -> Result<Invocation, KitError> {
@@ -76,25 +72,11 @@ impl Engine for PostgresEngine {
             arguments.push("-c".into());
             arguments.push(format!("{name}={value}").into());
         }
-        Ok(Invocation { program: find("postgres")?, arguments })
+        Ok(Invocation { program: find("postgres")?, arguments, environment: Vec::new() })
     }
 
-    fn connect_options(access: &Access, database: &str) -> PgConnectOptions {
-        PgConnectOptions::new_without_pgpass()
-            .host(&HOST.to_string())
-            .port(access.port)
-            .username(USER)
-            .password(&access.password)
-            .database(database)
-            .ssl_mode(PgSslMode::Disable)
-    }
-
-    async fn data_directory(connection: &mut PgConnection) -> Result<String, sqlx::Error> {
-        sqlx::query_scalar("SELECT current_setting('data_directory')").fetch_one(connection).await
-    }
-
-    async fn create_database(connection: &mut PgConnection, name: &str) -> Result<(), sqlx::Error> {
-        sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(connection).await.map(drop)
+    async fn look(access: &Access, data: &Path) -> Result<(), String> {
+        engine::look::<Self>(access, data).await
     }
 
     /// The segment of System V memory by which PostgreSQL notices that another server uses the
@@ -112,6 +94,31 @@ impl Engine for PostgresEngine {
 
     fn shared_cell() -> &'static OnceCell<Postgres> {
         &SHARED
+    }
+}
+
+impl Engine for PostgresEngine {
+    type Sqlx = sqlx::Postgres;
+
+    const SCHEME: &'static str = "postgres";
+    const MAINTENANCE: &'static str = "postgres";
+
+    fn connect_options(access: &Access, database: &str) -> PgConnectOptions {
+        PgConnectOptions::new_without_pgpass()
+            .host(&HOST.to_string())
+            .port(access.port)
+            .username(USER)
+            .password(&access.password)
+            .database(database)
+            .ssl_mode(PgSslMode::Disable)
+    }
+
+    async fn data_directory(connection: &mut PgConnection) -> Result<String, sqlx::Error> {
+        sqlx::query_scalar("SELECT current_setting('data_directory')").fetch_one(connection).await
+    }
+
+    async fn create_database(connection: &mut PgConnection, name: &str) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(connection).await.map(drop)
     }
 }
 

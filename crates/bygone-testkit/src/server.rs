@@ -1,14 +1,12 @@
-//! A database server for tests, shared or private.
+//! A server for tests, shared or private.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sqlx::Connection as _;
-
 use crate::access::Access;
 use crate::database::Database;
-use crate::engine::{Connection, Engine};
+use crate::engine::{Engine, Service};
 use crate::error::{KitError, must};
 use crate::instance::{Instance, Tenancy, temp_root};
 use crate::process::Process;
@@ -45,14 +43,15 @@ impl Options {
     }
 }
 
-/// A database server that listens on a loopback port of its own: [`Postgres`](crate::Postgres) or
-/// [`MariaDb`](crate::MariaDb).
+/// A server that listens on a loopback port of its own: a database ([`Postgres`](crate::Postgres),
+/// [`MariaDb`](crate::MariaDb)) or an object store ([`SeaweedFs`](crate::SeaweedFs), [`Moto`](crate::Moto),
+/// [`Azurite`](crate::Azurite)).
 ///
 /// A shared server stops when the test runner ends. A private one stops when its value is dropped.
 /// Both also stop, within a second or so, when whoever owns them is killed: a guardian process
 /// watches for that, stops the server by its process id and removes its directory.
 #[derive(Debug)]
-pub struct Server<E: Engine> {
+pub struct Server<E: Service> {
     access: Access,
     process: Process,
     directory: PathBuf,
@@ -66,7 +65,7 @@ struct Private {
     options: Options,
 }
 
-impl<E: Engine> Server<E> {
+impl<E: Service> Server<E> {
     /// The server of this test run: the first test that asks starts it, all others join. It trades
     /// safety from crashes for speed; a test that crashes its server wants [`start`](Self::start).
     ///
@@ -96,14 +95,6 @@ impl<E: Engine> Server<E> {
             private,
             engine: PhantomData,
         }
-    }
-
-    /// A new, empty database that nobody else uses.
-    ///
-    /// # Panics
-    /// If the server refuses.
-    pub async fn fresh_database(&self) -> Database<E> {
-        must(Database::create(&self.access).await)
     }
 
     /// The loopback port it listens on.
@@ -146,6 +137,11 @@ impl<E: Engine> Server<E> {
         Ok(())
     }
 
+    /// How to reach it.
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
     fn own(&mut self) -> &mut Private {
         match &mut self.private {
             Some(private) => private,
@@ -154,19 +150,33 @@ impl<E: Engine> Server<E> {
     }
 }
 
+impl<E: Engine> Server<E> {
+    /// A new, empty database that nobody else uses.
+    ///
+    /// # Panics
+    /// If the server refuses.
+    pub async fn fresh_database(&self) -> Database<E> {
+        must(Database::create(&self.access).await)
+    }
+}
+
 /// Sets up a server and starts it. Whatever goes wrong, nothing is left behind.
-pub(crate) async fn start<E: Engine>(tenancy: &Tenancy<'_>, options: &Options) -> Result<(Instance, Record), KitError> {
+pub(crate) async fn start<E: Service>(
+    tenancy: &Tenancy<'_>,
+    options: &Options,
+) -> Result<(Instance, Record), KitError> {
     let mut instance = Instance::create(E::NAME, E::ACCOUNTS, E::STOP, tenancy)?;
-    let mut access = Access::fresh()?;
-    let initialise = E::initialise(&instance, &access)?;
-    instance.run(&initialise, options.start_limit).await?;
+    let mut access = Access::fresh(E::MORE_PORTS)?;
+    if let Some(initialise) = E::initialise(&instance, &access)? {
+        instance.run(&initialise, options.start_limit).await?;
+    }
 
     let mut attempts = 1;
     let process = loop {
         match launch::<E>(&mut instance, &access, options).await {
             Ok(process) => break process,
             Err(KitError::Ended { log, .. })
-                if attempts < PORT_ATTEMPTS_MAX && log.contains("Address already in use") =>
+                if attempts < PORT_ATTEMPTS_MAX && log.to_lowercase().contains("address already in use") =>
             {
                 attempts += 1;
                 access = access.on_another_port()?;
@@ -180,7 +190,7 @@ pub(crate) async fn start<E: Engine>(tenancy: &Tenancy<'_>, options: &Options) -
 }
 
 /// Runs the server of an instance until it answers, which for a crashed one is after recovery.
-async fn launch<E: Engine>(instance: &mut Instance, access: &Access, options: &Options) -> Result<Process, KitError> {
+async fn launch<E: Service>(instance: &mut Instance, access: &Access, options: &Options) -> Result<Process, KitError> {
     let invocation = E::serve(instance, access, &options.settings)?;
     instance.launch(&invocation)?;
     let data = instance.data();
@@ -188,15 +198,13 @@ async fn launch<E: Engine>(instance: &mut Instance, access: &Access, options: &O
     let mut last = String::from("no answer");
     loop {
         instance.check()?;
-        match tokio::time::timeout(LOOK_LIMIT, answering_from::<E>(access)).await {
-            // Another server may have taken the port a moment before this one could.
-            Ok(Ok(directory)) if Path::new(&directory) == data => {
+        match tokio::time::timeout(LOOK_LIMIT, E::look(access, &data)).await {
+            Ok(Ok(())) => {
                 if let Some(process) = instance.process() {
                     return Ok(process);
                 }
             }
-            Ok(Ok(directory)) => last = format!("the server of {directory} answered"),
-            Ok(Err(error)) => last = error.to_string(),
+            Ok(Err(why)) => last = why,
             Err(_) => last = format!("no answer within {LOOK_LIMIT:?}"),
         }
         if !wait.again().await {
@@ -204,13 +212,4 @@ async fn launch<E: Engine>(instance: &mut Instance, access: &Access, options: &O
             return Err(instance.slow(what, wait.limit()));
         }
     }
-}
-
-/// Connects as a test would, and asks whose data it is.
-async fn answering_from<E: Engine>(access: &Access) -> Result<String, sqlx::Error> {
-    let options = E::connect_options(access, E::MAINTENANCE);
-    let mut connection = Connection::<E>::connect_with(&options).await?;
-    let directory = E::data_directory(&mut connection).await?;
-    connection.close().await?;
-    Ok(directory)
 }

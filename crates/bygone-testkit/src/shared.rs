@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::access::Access;
-use crate::engine::Engine;
+use crate::engine::Service;
 use crate::error::KitError;
 use crate::instance::{Tenancy, temp_root, write_private};
 use crate::process::Process;
@@ -33,7 +33,7 @@ pub(crate) struct Record {
 }
 
 /// The server of this test run, started if it is not there or has ended.
-pub(crate) async fn join<E: Engine>() -> Result<Record, KitError> {
+pub(crate) async fn join<E: Service>() -> Result<Record, KitError> {
     let runner = Process::runner();
     let name = format!("bygone-{}-{}-{}", E::NAME, runner.pid, runner.started);
     let root = temp_root()?.join(name);

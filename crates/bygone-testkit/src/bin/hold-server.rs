@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::io::{self, Read, Write};
 
-use bygone_testkit::{Engine, MariaDb, Options, Postgres, Process, Server};
+use bygone_testkit::{Azurite, MariaDb, Moto, Options, Postgres, Process, SeaweedFs, Server, Service};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -14,11 +14,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some("private-mariadb") => hold(&MariaDb::start(Options::default()).await?),
         Some("shared-postgres") => hold(Postgres::shared().await),
         Some("shared-mariadb") => hold(MariaDb::shared().await),
+        Some("private-seaweedfs") => hold(&SeaweedFs::start(Options::default()).await?),
+        Some("private-moto") => hold(&Moto::start(Options::default()).await?),
+        Some("private-azurite") => hold(&Azurite::start(Options::default()).await?),
         other => Err(format!("no such server: {other:?}").into()),
     }
 }
 
-fn hold<E: Engine>(server: &Server<E>) -> Result<(), Box<dyn Error>> {
+fn hold<E: Service>(server: &Server<E>) -> Result<(), Box<dyn Error>> {
     let Process { pid, started } = server.process();
     writeln!(io::stdout(), "server: {pid} {started} {}", server.directory().display())?;
     io::stdin().read_to_end(&mut Vec::new())?;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use bygone_testkit::wait::Wait;
-use bygone_testkit::{Engine, Process, Server};
+use bygone_testkit::{Process, Server, Service};
 
 /// Begins the line by which the child names its server.
 const MARK: &str = "server:";
@@ -19,7 +19,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn of<E: Engine>(server: &Server<E>) -> Self {
+    pub(crate) fn of<E: Service>(server: &Server<E>) -> Self {
         Self { process: server.process(), directory: server.directory().to_owned() }
     }
 

@@ -8,3 +8,4 @@ mod crash;
 mod engines;
 mod settings;
 mod sqlite;
+mod stores;
