@@ -223,3 +223,26 @@ fn earlier(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
         (one, other) => one.or(other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn needs_are_what_is_over_the_caps_once_the_aged_are_gone() {
+        let census = Census {
+            covered: Load { count: 100, bytes: 10_000 },
+            aged: Load { count: 30, bytes: 3_000 },
+            ..Census::default()
+        };
+        let policy = TreePolicy::new("p", "s", "/tmp");
+        let needs = |max_count, max_bytes, min_free| {
+            let needs = census.needs(&TreePolicy { max_bytes, max_count, min_free, ..policy.clone() }, 500);
+            (needs.count, needs.bytes)
+        };
+        assert_eq!(needs(Some(70), Some(7_000), Some(3_500)), (0, 0));
+        assert_eq!(needs(Some(69), Some(6_999), None), (1, 1));
+        assert_eq!(needs(None, None, Some(3_600)), (0, 100));
+        assert_eq!(needs(None, Some(6_000), Some(3_600)), (0, 1_000), "the larger of the two");
+    }
+}

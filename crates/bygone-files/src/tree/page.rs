@@ -24,8 +24,10 @@ use super::walk::{Bar, Barred, Batch, Guide, Step, Walk};
 
 /// A page looks at this many names at least: a budget of one item must not cost a page per name.
 const LOOKS_MIN: u64 = 1_024;
-/// Fewer looks than this are not worth a second thread.
-const LOOKS_SHARED: u64 = 512;
+/// Fewer items than this are not worth a second thread.
+const ITEMS_SHARED: u64 = 128;
+/// Names handed out at once: few, so that two hands end together and neither waits long for a directory's lock.
+const BATCH_NAMES: usize = 64;
 
 /// What a page did.
 #[derive(Debug, Default)]
@@ -42,7 +44,7 @@ pub(crate) fn sweep(guide: Guide<'_>, walk: &mut Walk, held: &Held, limit: u64, 
     let linked = Mutex::new(());
     let handout = Mutex::new(Handout { walk, looks: usize::try_from(looks).unwrap_or(usize::MAX) });
     let remover = Remover { age: guide.judge.age, reach: guide.reach, held, linked: &linked };
-    let hands = if limit < LOOKS_SHARED { 1 } else { hands() };
+    let hands = if limit < ITEMS_SHARED { 1 } else { hands() };
     let parts = with_hands(hands, || {
         let mut page = PageHand {
             guide,
@@ -100,7 +102,7 @@ impl PageHand<'_> {
         if handout.looks == 0 {
             return None;
         }
-        let most = handout.looks;
+        let most = handout.looks.min(BATCH_NAMES);
         let step = handout.walk.next(self.guide, most)?;
         handout.looks -= if let Step::Names(batch) = &step { batch.end - batch.next } else { 1 };
         Some(step)

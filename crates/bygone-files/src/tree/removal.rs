@@ -187,3 +187,108 @@ fn is_locked(handle: &OwnedFd) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+    use std::time::{Duration, SystemTime};
+
+    use bygone_core::Boundary;
+    use jiff::{SignedDuration, Timestamp};
+    use tempfile::TempDir;
+
+    use super::super::policy::TreePolicy;
+    use super::super::root::Root;
+    use super::*;
+
+    /// A directory with one old file, looked at and about to be removed.
+    struct Moment {
+        outer: TempDir,
+        directory: Directory,
+        facts: Facts,
+    }
+
+    const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+    fn old() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000)
+    }
+
+    fn age(path: &PathBuf, at: SystemTime) {
+        fs::File::open(path).unwrap().set_modified(at).unwrap();
+    }
+
+    impl Moment {
+        fn new() -> Self {
+            let outer = tempfile::tempdir().unwrap();
+            let root = outer.path().join("root");
+            fs::create_dir(&root).unwrap();
+            fs::write(root.join("file"), b"content").unwrap();
+            age(&root.join("file"), old());
+            let policy = TreePolicy { keep: Some(HOUR), ..TreePolicy::new("p", "s", &root) };
+            let directory = Root::open(&policy).unwrap().directory(Age::Modified).unwrap();
+            let facts = Facts::of_name(&directory, c"file", Age::Modified).unwrap();
+            Self { outer, directory, facts }
+        }
+
+        fn file(&self) -> PathBuf {
+            self.outer.path().join("root/file")
+        }
+
+        fn remove(&self) -> Fate {
+            let reach = Reach::aged(Boundary::at(Timestamp::from_second(1_794_744_000).unwrap()), Some(HOUR));
+            let (held, linked) = (Held::read((0, 0)), Mutex::new(()));
+            let remover = Remover { age: Age::Modified, reach: &reach, held: &held, linked: &linked };
+            let stamp = self.facts.stamp().unwrap();
+            remover.remove(Found { directory: &self.directory, name: c"file", facts: &self.facts, stamp })
+        }
+    }
+
+    #[test]
+    fn what_is_as_it_was_goes_with_its_bytes() {
+        let moment = Moment::new();
+        assert_eq!(moment.remove(), Fate::Removed(moment.facts.allocated()));
+        assert!(!moment.file().exists());
+        assert_eq!(moment.remove(), Fate::Gone);
+    }
+
+    #[test]
+    fn what_was_touched_since_the_look_stays() {
+        let moment = Moment::new();
+        age(&moment.file(), SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000));
+        assert_eq!(moment.remove(), Fate::Stays);
+        assert_eq!(fs::read(moment.file()).unwrap(), b"content");
+    }
+
+    #[test]
+    fn another_file_in_its_place_stays_however_old() {
+        let moment = Moment::new();
+        let other = moment.outer.path().join("other");
+        fs::write(&other, b"other").unwrap();
+        age(&other, old());
+        fs::rename(&other, moment.file()).unwrap();
+        assert_eq!(moment.remove(), Fate::Stays);
+        assert_eq!(fs::read(moment.file()).unwrap(), b"other");
+    }
+
+    #[test]
+    fn a_link_in_its_place_stays_and_so_does_what_it_points_at() {
+        let moment = Moment::new();
+        let kept = moment.outer.path().join("kept");
+        fs::rename(moment.file(), &kept).unwrap();
+        symlink(&kept, moment.file()).unwrap();
+        assert_eq!(moment.remove(), Fate::Stays);
+        assert!(moment.file().is_symlink() && kept.exists());
+    }
+
+    #[test]
+    fn a_directory_in_its_place_stays() {
+        let moment = Moment::new();
+        fs::remove_file(moment.file()).unwrap();
+        fs::create_dir(moment.file()).unwrap();
+        assert_eq!(moment.remove(), Fate::Stays);
+        assert!(moment.file().is_dir());
+    }
+}

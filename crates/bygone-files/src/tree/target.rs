@@ -60,10 +60,14 @@ struct State {
 impl TreeTarget {
     /// Opens the tree and checks the policy against it.
     pub fn bind(policy: TreePolicy) -> Result<Self, TargetError> {
+        Self::bind_by(policy, Arc::new(SystemClock::new()))
+    }
+
+    /// The same by another clock, which only says when to look anew at what is in use.
+    pub fn bind_by(policy: TreePolicy, clock: Arc<dyn Clock>) -> Result<Self, TargetError> {
         check(&policy)?;
         let judge = Judge::of(&policy)?;
         let root = Root::open(&policy)?;
-        let clock = Arc::new(SystemClock::new());
         Ok(Self { tree: Arc::new(Tree { policy, root, judge, clock, state: Mutex::default() }) })
     }
 

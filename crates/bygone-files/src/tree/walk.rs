@@ -18,7 +18,7 @@ use super::root::Root;
 
 /// The most levels below the root: each holds a handle, and processes have a limited number of them.
 pub(crate) const DEPTH_MAX: u32 = 256;
-/// Names handed out at once: few enough that two hands end together, enough that the handing out costs nothing.
+/// The most names handed out at once: enough that the handing out costs nothing.
 const BATCH_NAMES: usize = 256;
 
 /// What the walk comes upon.

@@ -94,6 +94,15 @@ fn sweep(scene: &Scene, stage: &Stage, canaries: &Canaries) -> u64 {
     removed
 }
 
+/// Ends the attack when the sweeps end, be it by a panic.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn nothing_outside_is_touched_whatever_is_swapped() {
     let seed = seed();
@@ -111,8 +120,10 @@ fn nothing_outside_is_touched_whatever_is_swapped() {
             }
             swaps
         });
-        let removed = sweep(&scene, &stage, &canaries);
-        over.store(true, Ordering::Relaxed);
+        let removed = {
+            let _over = Over(&over);
+            sweep(&scene, &stage, &canaries)
+        };
         (removed, attacker.join().unwrap())
     });
     println!("{removed} attachments were removed against {swaps} swaps");

@@ -57,10 +57,11 @@ impl StageObserver for Heard {
     }
 }
 
-/// When every scene begins: the time of the machine, so that the ages of its files mean something.
+/// When every scene begins: the time of the machine, so that the ages of its files mean something; to the second, so that
+/// a test can stand on a deadline.
 fn beginning() -> Timestamp {
     use bygone_core::{Clock, SystemClock};
-    SystemClock::new().now()
+    Timestamp::from_second(SystemClock::new().now().as_second()).unwrap()
 }
 
 impl Scene {

@@ -5,12 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
 
-use bygone_core::{Outcome, PolicyReport};
-use bygone_files::tree::TreePolicy;
+use bygone_core::{Care, ManualClock, Outcome, PolicyReport};
+use bygone_files::tree::{TreePolicy, TreeTarget};
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, flock, mknodat};
 
-use super::scene::{Holder, Scene, old, set_immutable, set_stamps};
+use super::scene::{Holder, Scene, old, page, set_immutable, set_stamps};
 
 async fn sweep(scene: &Scene) -> PolicyReport {
     scene.sweep(TreePolicy { empty_directories: true, ..scene.policy() }).await
@@ -41,6 +43,34 @@ async fn a_file_that_another_process_has_open_stays() {
     assert_eq!((report.tally.removed, report.tally.kept_back.locked), (1, 1));
     drop(holder);
     assert_eq!(sweep(&scene).await.tally.removed, 1);
+}
+
+/// What is in use is read once a second. Within it a lock protects, since it is tried; an open file alone does not.
+#[tokio::test]
+async fn a_lock_protects_at_once_and_an_open_file_within_a_second() {
+    let scene = Scene::new();
+    for n in 0..40 {
+        scene.file(&format!("{n}"), old());
+    }
+    let clock = Arc::new(ManualClock::at(old()));
+    let mut target = TreeTarget::bind_by(scene.policy(), Arc::<ManualClock>::clone(&clock)).unwrap();
+    let first = page(&mut target, None, 10, Care::Swift).await;
+    let open: Vec<_> = scene.texts().iter().map(|name| File::open(scene.path(name)).unwrap()).collect();
+    for file in &open {
+        flock(file, FlockOperation::LockShared).unwrap();
+    }
+    let second = page(&mut target, first.next.as_ref(), 28, Care::Swift).await;
+    assert_eq!((second.tally.removed, second.tally.kept_back.locked), (0, 28), "{second:?}");
+    for file in &open {
+        flock(file, FlockOperation::Unlock).unwrap();
+    }
+    let third = page(&mut target, second.next.as_ref(), 1, Care::Swift).await;
+    assert_eq!(third.tally.removed, 1, "that it is open is not known yet");
+    clock.advance(Duration::from_secs(1));
+    let fourth = page(&mut target, third.next.as_ref(), 10, Care::Swift).await;
+    assert_eq!((fourth.tally.removed, fourth.tally.kept_back.locked, fourth.next), (0, 1, None));
+    drop(open);
+    assert_eq!(sweep(&scene).await.tally.removed, 29);
 }
 
 #[tokio::test]
@@ -87,11 +117,11 @@ async fn a_directory_that_is_locked_between_pages_is_left_alone_from_then_on() {
         scene.file(&format!("d/{n}"), old());
     }
     let mut target = scene.target();
-    let first = super::scene::page(&mut target, None, 10, bygone_core::Care::Swift).await;
+    let first = page(&mut target, None, 10, Care::Swift).await;
     // The sweep holds no lock while it waits: this one is had at once.
     let handle = File::open(scene.path("d")).unwrap();
     flock(&handle, FlockOperation::NonBlockingLockExclusive).unwrap();
-    let rest = super::scene::page(&mut target, first.next.as_ref(), 100, bygone_core::Care::Swift).await;
+    let rest = page(&mut target, first.next.as_ref(), 100, Care::Swift).await;
     assert_eq!((first.tally.removed, rest.tally.removed, rest.tally.kept_back.locked), (10, 0, 30));
     assert_eq!(scene.texts().len(), 31);
 }
@@ -158,13 +188,13 @@ async fn what_cannot_be_removed_is_a_conflict_and_the_others_go() {
 }
 
 #[tokio::test]
-async fn two_names_of_one_file_go_in_one_sweep_by_two_hands() {
+async fn all_names_of_a_file_go_in_one_sweep_by_two_hands() {
     let scene = Scene::new();
-    for n in 0..600 {
-        let path = scene.file(&format!("{n}-a"), old());
-        fs::hard_link(&path, scene.path(&format!("{n}-b"))).unwrap();
+    let path = scene.file("first", old());
+    for n in 0..3_000 {
+        fs::hard_link(&path, scene.path(&format!("{n}"))).unwrap();
     }
     let report = sweep(&scene).await;
-    assert_eq!((report.tally.removed, report.tally.kept_back.total()), (1_200, 0), "{report:?}");
+    assert_eq!((report.tally.removed, report.tally.kept_back.total()), (3_001, 0), "{report:?}");
     assert!(scene.texts().is_empty());
 }
