@@ -20,6 +20,8 @@ use super::options::Durability;
 pub(crate) const OWN: &str = ".bygone";
 /// The manifest's name in there.
 pub(crate) const MANIFEST: &str = "manifest.db";
+/// Its log, in which SQLite commits.
+const MANIFEST_LOG: &str = "manifest.db-wal";
 const DIRECTORY: Mode = Mode::RWXU;
 const FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// A directory, and not a link to one.
@@ -101,17 +103,46 @@ impl Area {
     }
 
     /// Makes an empty manifest for SQLite to open, so that its mode is ours.
+    ///
+    /// One that exists is not opened here: closing a file gives up all locks that this process has on it, those of SQLite
+    /// among them, and another process would then take itself for the last and delete the log that we write to.
     pub(crate) fn make_manifest(&self) -> Result<PathBuf, StageError> {
         let path = self.path.join(OWN).join(MANIFEST);
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.own, MANIFEST, flags, FILE).map_err(StageError::open("open", &path))?;
-        Ok(path)
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.own, MANIFEST, flags, FILE) {
+            Ok(_) | Err(Errno::EXIST) => Ok(path),
+            Err(errno) => Err(StageError::open("make", &path)(errno)),
+        }
+    }
+
+    /// Makes everything durable that the manifest has committed so far.
+    pub(crate) fn sync_manifest(&self) -> Result<(), StageError> {
+        if !self.is_durable() {
+            return Ok(());
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.own, MANIFEST_LOG, flags, Mode::empty()) {
+            // No lock is held on the log. What is no longer in it was synced by SQLite when it moved on.
+            Ok(log) => rustix::fs::fsync(log).map_err(StageError::call("sync the manifest")),
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(StageError::call("sync the manifest")(errno)),
+        }
     }
 
     /// A new file among the temporaries.
     pub(crate) fn new_temporary(&self, name: &str) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(&self.tmp, name, flags, FILE)
+    }
+
+    /// Makes a temporary's content durable.
+    pub(crate) fn sync_temporary(&self, name: &str) -> Result<(), StageError> {
+        if !self.is_durable() {
+            return Ok(());
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.tmp, name, flags, Mode::empty());
+        file.and_then(rustix::fs::fsync).map_err(StageError::call("sync the file"))
     }
 
     pub(crate) fn path_of(&self, id: &AttachmentId, name: &Name) -> PathBuf {

@@ -5,6 +5,8 @@
 //! such a transaction too, so the two can never interleave: whoever was answered has a file.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
@@ -21,9 +23,11 @@ use super::ttl::Ttl;
 /// How often room is made for one file, when others keep taking it.
 const ROOM_TRIES: usize = 16;
 /// The most files that are recorded together...
-const BATCH_FILES: usize = 256;
+const BATCH_FILES: usize = 1_024;
 /// ... and their bytes, beyond which a batch takes no further file.
 const BATCH_BYTES: u64 = 64 << 20;
+/// Up to so many bytes a batch is made durable once, names and content together, while it has the lock.
+const SYNC_ONCE_BYTES: u64 = 8 << 20;
 
 /// What became of an arrival in a transaction.
 enum Entered {
@@ -45,13 +49,15 @@ impl Stage {
     }
 
     /// Stages many files: the same as [`put`](Self::put) for each, but made durable and recorded in batches, which is
-    /// what many small files need. Nothing happens before the answers are asked for; a file that fails fails alone.
+    /// what many small files need. Nothing happens before the answers are asked for, and then a batch is recorded while
+    /// the next one is read; a file that fails fails alone.
     #[must_use = "files are staged as the answers are asked for"]
     pub fn put_all<'a, I>(&self, contents: I) -> PutAll<I::IntoIter>
     where
         I: IntoIterator<Item = (Content<'a>, Put)>,
     {
-        PutAll { stage: self.clone(), contents: contents.into_iter(), answers: VecDeque::new() }
+        let (answers, recording) = (VecDeque::new(), None);
+        PutAll { stage: self.clone(), contents: contents.into_iter(), answers, recording, is_over: false }
     }
 }
 
@@ -60,17 +66,56 @@ impl Stage {
 pub struct PutAll<I> {
     stage: Stage,
     contents: I,
-    answers: VecDeque<Result<Attachment, StageError>>,
+    answers: VecDeque<Answer>,
+    recording: Option<JoinHandle<Vec<Answer>>>,
+    is_over: bool,
+}
+
+type Answer = Result<Attachment, StageError>;
+
+impl<I> PutAll<I> {
+    /// Records a batch beside us, since to read files and to move them to their places take about as long.
+    fn record(&mut self, batch: Vec<Lane>) {
+        let shared = Arc::clone(&self.stage.shared);
+        self.recording = Some(std::thread::spawn(move || shared.record(batch)));
+    }
+
+    /// Waits for the batch that is being recorded, if one is.
+    fn recorded(&mut self) -> Option<Vec<Answer>> {
+        let recording = self.recording.take()?;
+        Some(recording.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
 }
 
 impl<'a, I: Iterator<Item = (Content<'a>, Put)>> Iterator for PutAll<I> {
     type Item = Result<Attachment, StageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.answers.is_empty() {
-            self.answers = self.stage.shared.put_batch(&mut self.contents).into();
+        loop {
+            if let Some(answer) = self.answers.pop_front() {
+                return Some(answer);
+            }
+            let batch = if self.is_over { Vec::new() } else { self.stage.shared.take_batch(&mut self.contents) };
+            self.is_over = batch.is_empty();
+            let recorded = self.recorded();
+            if !batch.is_empty() {
+                self.record(batch);
+            } else if recorded.is_none() {
+                return None;
+            }
+            self.answers = recorded.unwrap_or_default().into();
         }
-        self.answers.pop_front()
+    }
+}
+
+impl<I> Drop for PutAll<I> {
+    /// What was read is recorded, whether or not somebody asks for the answers.
+    fn drop(&mut self) {
+        if let Some(recording) = self.recording.take()
+            && recording.join().is_err()
+        {
+            tracing::warn!("a batch of files was not recorded");
+        }
     }
 }
 
@@ -79,6 +124,15 @@ enum Lane {
     Arrived(Box<Arrival>, Put),
     Entered(Box<Arrival>, Entry, bool),
     Answered(Result<Attachment, StageError>),
+}
+
+impl Lane {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Arrived(arrival, _) | Self::Entered(arrival, ..) => arrival.size,
+            Self::Answered(_) => 0,
+        }
+    }
 }
 
 impl Shared {
@@ -107,6 +161,10 @@ impl Shared {
             renew(&mut entry, now, ttl, put.persist)?;
             let cached = self.presence(&entry)? == Presence::Whole;
             if !cached {
+                if !sync {
+                    // The manifest speaks of this file already: it must not have its name before its content.
+                    self.area.sync_temporary(arrival.temporary.name())?;
+                }
                 self.place(arrival, &entry, sync)?;
             }
             manifest::refresh(conn, &entry)?;
@@ -157,16 +215,12 @@ impl Shared {
         self.attachment(entry, cached)
     }
 
-    /// Takes in a batch of files, makes all of them durable at once, and records them together.
-    fn put_batch<'a>(
-        &self,
-        contents: &mut impl Iterator<Item = (Content<'a>, Put)>,
-    ) -> Vec<Result<Attachment, StageError>> {
-        let mut lanes = self.take_batch(contents);
-        if lanes.is_empty() {
-            return Vec::new();
-        }
-        let recorded = self.area.sync_all().and_then(|()| {
+    /// Makes the files of a batch durable at once, and records them together.
+    fn record(&self, mut lanes: Vec<Lane>) -> Vec<Answer> {
+        // What is much is written before the lock is taken. Of what is little nobody speaks until all of it is on the disk.
+        let bytes: u64 = lanes.iter().map(Lane::bytes).sum();
+        let written = if bytes > SYNC_ONCE_BYTES { self.area.sync_all() } else { Ok(()) };
+        let recorded = written.and_then(|()| {
             self.manifest.write(|conn| {
                 for lane in &mut lanes {
                     self.enter_lane(conn, lane)?;
@@ -186,6 +240,7 @@ impl Shared {
         lanes.into_iter().map(answer).collect()
     }
 
+    /// Takes in as many files as are recorded together.
     fn take_batch<'a>(&self, contents: &mut impl Iterator<Item = (Content<'a>, Put)>) -> Vec<Lane> {
         let mut intake = Intake::new(self, false);
         let (mut lanes, mut bytes) = (Vec::new(), 0);
@@ -219,7 +274,7 @@ impl Shared {
     }
 
     /// The transaction failed: nothing of the batch is recorded, and nothing of it stays.
-    fn fail_batch(&self, lanes: Vec<Lane>, error: StageError) -> Vec<Result<Attachment, StageError>> {
+    fn fail_batch(&self, lanes: Vec<Lane>, error: StageError) -> Vec<Answer> {
         let mut error = Some(error);
         let fail = |lane| {
             match &lane {

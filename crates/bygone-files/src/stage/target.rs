@@ -128,8 +128,9 @@ impl Target for StageTarget {
     }
 
     async fn settle(&mut self) -> Result<(), TargetError> {
-        // Every page was committed as durably as the area's options ask for.
-        Ok(())
+        let Over::Open(shared) = &self.over else { return Ok(()) };
+        let shared = Arc::clone(shared);
+        joined(tokio::task::spawn_blocking(move || shared.area.sync_manifest()).await)
     }
 
     async fn lag(&mut self, boundary: Boundary) -> Result<Option<SignedDuration>, TargetError> {
@@ -150,7 +151,8 @@ impl Shared {
     ) -> Result<Page, StageError> {
         let mut tally = Tally { bytes: Some(0), ..Tally::default() };
         let mut cleaned = Vec::new();
-        let next = self.manifest.write(|conn| {
+        // A crash of the machine may bring an entry back whose file is gone: it is past its time, and so absent.
+        let next = self.manifest.write_unsynced(|conn| {
             // A hold counts while either clock has it so.
             let held_at = self.now().cutoff().min(boundary.instant().as_microsecond());
             let due = manifest::due(conn, cutoff, held_at, after, limit)?;

@@ -34,6 +34,7 @@ pub(crate) struct Manifest {
     /// Closed before the writer: whoever closes last puts the log away, and a reader cannot.
     readers: Mutex<Vec<Connection>>,
     writer: Mutex<Connection>,
+    durability: Durability,
 }
 
 impl Manifest {
@@ -51,7 +52,7 @@ impl Manifest {
             schema::create(&writer)?;
         }
         let path = path.to_path_buf();
-        Ok(Self { path, writer: Mutex::new(writer), readers: Mutex::default() })
+        Ok(Self { path, writer: Mutex::new(writer), readers: Mutex::default(), durability })
     }
 
     /// Reads one consistent state, beside other readers and the writer.
@@ -74,14 +75,37 @@ impl Manifest {
     /// Runs `work` in one immediate transaction: while it runs, nobody else changes the manifest or the files of the
     /// area. An error of `work` undoes what it wrote.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, StageError>) -> Result<T, StageError> {
-        let writer = lock(&self.writer);
-        writer.execute_batch("BEGIN IMMEDIATE").map_err(StageError::manifest("write"))?;
-        let done = Undo(&writer);
-        let answer = work(&writer)?;
-        writer.execute_batch("COMMIT").map_err(StageError::manifest("write"))?;
-        drop(done);
-        Ok(answer)
+        transaction(&lock(&self.writer), work)
     }
+
+    /// The same, but without waiting for the disk: for what a crash of the machine may undo. It is on the disk once the
+    /// log is synced, or anything else is written.
+    pub(crate) fn write_unsynced<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StageError>,
+    ) -> Result<T, StageError> {
+        if self.durability == Durability::Relaxed {
+            return self.write(work);
+        }
+        let writer = lock(&self.writer);
+        let synchronous = |mode: &str| writer.pragma_update(None, "synchronous", mode);
+        synchronous("NORMAL").map_err(StageError::manifest("write"))?;
+        let done = transaction(&writer, work);
+        synchronous("FULL").map_err(StageError::manifest("write"))?;
+        done
+    }
+}
+
+fn transaction<T>(
+    writer: &Connection,
+    work: impl FnOnce(&Connection) -> Result<T, StageError>,
+) -> Result<T, StageError> {
+    writer.execute_batch("BEGIN IMMEDIATE").map_err(StageError::manifest("write"))?;
+    let undo = Undo(writer);
+    let answer = work(writer)?;
+    writer.execute_batch("COMMIT").map_err(StageError::manifest("write"))?;
+    drop(undo);
+    Ok(answer)
 }
 
 /// Rolls back a transaction that was not committed, however its scope ends.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use bygone_files::stage::{Stage, StageError};
+use bygone_files::stage::{Stage, StageError, StageOptions};
 
 use super::{Scene, assert_whole, database, put, put_persistent, secs};
 
@@ -38,6 +38,42 @@ fn two_may_share_a_directory() {
     assert!(two.get(&attachment.id).unwrap().is_some());
     scene.advance(secs(200));
     assert_eq!(two.force_cleanup().unwrap().tally.removed, 1);
+}
+
+const NEIGHBOUR: &str = "BYGONE_STAGE_NEIGHBOUR";
+
+/// What another process does with the same area: looks for what is there, stages something, and closes.
+#[test]
+fn neighbour() {
+    let Ok(dir) = std::env::var(NEIGHBOUR) else { return };
+    let stage = Stage::open(dir, StageOptions::default()).unwrap();
+    let names: Vec<_> = stage.list().map(|attachment| attachment.unwrap().name.to_string()).collect();
+    println!("\nfound {}", names.len());
+    put(&stage, &format!("neighbour {}", names.len()), 1_000);
+}
+
+/// Two handles of one process must not cost it the locks that keep other processes from putting the log away.
+#[test]
+fn two_processes_may_share_a_directory() {
+    let scene = Scene::new();
+    let (one, two) = (scene.open(), scene.open());
+    let visit = |expected: usize| {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "stage::opening::neighbour", "--nocapture"])
+            .env(NEIGHBOUR, scene.dir())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains(&format!("found {expected}\n")), "{expected} are there: {said}");
+    };
+    put(&one, "first", 1_000);
+    visit(1);
+    put(&two, "third", 1_000);
+    visit(3);
+    put(&one, "fifth", 1_000);
+    drop((one, two));
+    visit(5);
+    assert_whole(&scene.dir());
 }
 
 #[test]
@@ -86,7 +122,7 @@ fn a_manifest_behind_a_link_is_not_opened() {
     fs::rename(&manifest, &elsewhere).unwrap();
     symlink(&elsewhere, &manifest).unwrap();
     let refused = Stage::open(scene.dir(), scene.options()).unwrap_err();
-    assert!(matches!(refused, StageError::Open { .. }), "{refused}");
+    assert!(matches!(refused, StageError::Manifest { action: "open", .. }), "{refused}");
 }
 
 #[test]
