@@ -7,6 +7,7 @@
 mod choice;
 mod engine;
 mod failure;
+mod files;
 mod machine;
 mod noise;
 mod output;
@@ -16,6 +17,7 @@ mod server;
 mod statistics;
 mod stopwatch;
 mod tokens;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -48,6 +50,8 @@ enum Bench {
     Rows(rows::Options),
     /// The stores of credentials, beside the bare statements that they are made of.
     Tokens(tokens::Options),
+    /// Directory trees and staging areas, beside what a shell has for them.
+    Files(files::Options),
 }
 
 #[tokio::main]
@@ -56,6 +60,7 @@ async fn main() -> ExitCode {
     let done = match bench {
         Bench::Rows(options) => rows::run(&options, common).await,
         Bench::Tokens(options) => tokens::run(&options, common).await,
+        Bench::Files(options) => files::run(&options, common).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

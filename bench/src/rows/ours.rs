@@ -1,16 +1,17 @@
 //! bygone through its engine, as the command line runs it: open, read both clocks, bind, survey, brake, pages, settle.
 //! All of that is timed, since a person waits for all of it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bygone_core::{Boundary, Brake, Budget, Clock, Consent, Event, Job, Observer, Outcome, Sweep, SystemClock, Target};
+use bygone_core::{Boundary, Brake, Budget, Clock, Consent, Job, Outcome, Sweep, SystemClock, Target};
 use bygone_sql::{ColumnRef, Deadline, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl};
 use jiff::SignedDuration;
 
 use super::case::Work;
 use super::series::Run;
 use crate::failure::Failure;
+use crate::watch::Watch;
 
 /// Half of the table is expired, which the default brake would just about let through; this one surely does.
 const BRAKE_FRACTION: f64 = 0.9;
@@ -70,7 +71,7 @@ pub(crate) async fn plan(url: &str, work: Work) -> Result<String, Failure> {
 pub(crate) async fn sweep(url: &str, work: Work) -> Result<Run, Failure> {
     let clock = Arc::new(SystemClock::new());
     let (target, boundary) = bind(url, work, &*clock).await?;
-    let watch = Arc::new(Watch { clock: Arc::clone(&clock), seen: Mutex::default() });
+    let watch = Watch::new(Arc::clone(&clock));
     let bound = clock.elapsed();
     let brake = Brake { fraction: BRAKE_FRACTION, ..Brake::default() };
     let job = Job::new(Box::new(target), Budget::default()).with_consent(Consent::Brake(brake));
@@ -83,7 +84,7 @@ pub(crate) async fn sweep(url: &str, work: Work) -> Result<Run, Failure> {
     if policy.outcome != Outcome::Complete {
         return Err(format!("the sweep ended as {}: {:?}", policy.outcome.as_str(), policy.error).into());
     }
-    let seen = std::mem::take(&mut *watch.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    let seen = watch.take();
     let pages: Duration = seen.pages.iter().sum();
     let phases = format!(
         "bind {}, survey {}, {} pages {} of up to {} rows, settle {}{}",
@@ -91,7 +92,7 @@ pub(crate) async fn sweep(url: &str, work: Work) -> Result<Run, Failure> {
         ms(seen.surveyed.saturating_sub(bound)),
         seen.pages.len(),
         ms(pages),
-        seen.page_rows_max,
+        seen.page_items_max,
         ms(time.saturating_sub(seen.surveyed + pages)),
         if seen.failed > 0 { format!(", {} failed pages", seen.failed) } else { String::new() },
     );
@@ -100,33 +101,4 @@ pub(crate) async fn sweep(url: &str, work: Work) -> Result<Run, Failure> {
 
 fn ms(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1_000.0)
-}
-
-/// Listens to a sweep: when it was surveyed, and how long each page took.
-struct Watch {
-    clock: Arc<SystemClock>,
-    seen: Mutex<Seen>,
-}
-
-#[derive(Default)]
-struct Seen {
-    surveyed: Duration,
-    pages: Vec<Duration>,
-    page_rows_max: u64,
-    failed: usize,
-}
-
-impl Observer for Watch {
-    fn on(&self, event: &Event<'_>) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::PolicyStarted { .. } => seen.surveyed = self.clock.elapsed(),
-            Event::PageSwept { page, time, .. } => {
-                seen.pages.push(*time);
-                seen.page_rows_max = seen.page_rows_max.max(page.examined);
-            }
-            Event::PageFailed { .. } => seen.failed += 1,
-            _ => {}
-        }
-    }
 }
