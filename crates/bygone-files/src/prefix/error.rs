@@ -89,9 +89,9 @@ impl From<PrefixError> for TargetError {
     fn from(error: PrefixError) -> Self {
         let key = match &error {
             PrefixError::ReadGlob { key, .. } => key,
-            PrefixError::NamePrefix { .. } => "prefix",
+            PrefixError::NamePrefix { .. } => "path",
             PrefixError::Keep { .. } => "keep",
-            _ => "url",
+            _ => "source",
         };
         Self::new(ErrorKind::Unfit, error.to_string()).about(key).with_source(error)
     }

@@ -234,7 +234,7 @@ impl Store {
                         .with_help(format!("look at {}, and at what they may do", url.scheme.variables())),
                     opendal::ErrorKind::NotFound | opendal::ErrorKind::ConfigInvalid => cannot(ErrorKind::Unfit, said)
                         .with_help("see whether the bucket's name is right and the bucket is there")
-                        .about("url"),
+                        .about("source"),
                     _ if error.is_temporary() => cannot(ErrorKind::Transient, said),
                     _ => cannot(ErrorKind::Failed, said),
                 }

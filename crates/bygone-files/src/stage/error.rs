@@ -176,7 +176,7 @@ impl StageError {
     }
 
     /// What the engine does about it.
-    pub(crate) fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Busy(_) => ErrorKind::Busy,
             Self::Foreign(_) | Self::NoArea(_) | Self::NotADirectory(_) | Self::Newer { .. } | Self::Damaged { .. } => {

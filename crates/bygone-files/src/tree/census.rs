@@ -192,7 +192,7 @@ impl Counter<'_> {
             return false;
         }
         self.census.covered.add(Load::one(facts.share()));
-        let Some(stamp) = facts.stamp() else {
+        let Some(stamp) = judge.stamp(directory, name, &facts, &mut self.path) else {
             self.census.unreadable += 1;
             return false;
         };

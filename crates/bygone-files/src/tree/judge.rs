@@ -11,11 +11,13 @@ use super::facts::Facts;
 use super::globs::Globs;
 use super::policy::TreePolicy;
 use super::stamp::{Age, Stamp};
+use crate::key_date::KeyDate;
 
 /// What of a policy does not depend on the time.
 #[derive(Debug)]
 pub(crate) struct Judge {
     pub(crate) age: Age,
+    date: Option<KeyDate>,
     globs: Globs,
     min_depth: u32,
     pub(crate) empty_directories: bool,
@@ -25,6 +27,7 @@ impl Judge {
     pub(crate) fn of(policy: &TreePolicy) -> Result<Self, TargetError> {
         Ok(Self {
             age: policy.age,
+            date: policy.date.clone(),
             globs: Globs::compile(&policy.include, &policy.exclude)?,
             min_depth: policy.min_depth,
             empty_directories: policy.empty_directories,
@@ -40,6 +43,18 @@ impl Judge {
             directory.path_of(name, path);
             self.globs.cover(path)
         }
+    }
+
+    /// The item's deadline; `None` where it has none that can be read. `path` is room for its path.
+    pub(crate) fn stamp(&self, directory: &Directory, name: &CStr, facts: &Facts, path: &mut Vec<u8>) -> Option<Stamp> {
+        let Some(date) = &self.date else { return facts.stamp() };
+        directory.path_of(name, path);
+        date.deadline_bytes(path).map(Stamp::from)
+    }
+
+    /// Whether an item's deadline stands in its path, and so cannot change while it has it.
+    pub(crate) fn is_dated(&self) -> bool {
+        self.date.is_some()
     }
 
     /// Whether the walk stays out of the directory of that name.

@@ -43,7 +43,8 @@ pub(crate) fn sweep(guide: Guide<'_>, walk: &mut Walk, held: &Held, limit: u64, 
     let allowance = AtomicU64::new(limit);
     let linked = Mutex::new(());
     let handout = Mutex::new(Handout { walk, looks: usize::try_from(looks).unwrap_or(usize::MAX) });
-    let remover = Remover { age: guide.judge.age, reach: guide.reach, held, linked: &linked };
+    let remover =
+        Remover { age: guide.judge.age, dated: guide.judge.is_dated(), reach: guide.reach, held, linked: &linked };
     let hands = if limit < ITEMS_SHARED { 1 } else { hands() };
     let parts = with_hands(hands, || {
         let mut page = PageHand {
@@ -230,7 +231,7 @@ impl PageHand<'_> {
         let here = |facts: &Facts| facts.identity().device == root.facts().identity().device;
         let found = looked
             .filter(|facts| is_item(facts.kind()) && here(facts))
-            .and_then(|facts| facts.stamp().map(|stamp| (facts, stamp)))
+            .and_then(|facts| judge.stamp(directory, name, &facts, &mut self.path).map(|stamp| (facts, stamp)))
             .filter(|(_, stamp)| reach.may_take(*stamp));
         if found.is_none() {
             directory.mark_stays();

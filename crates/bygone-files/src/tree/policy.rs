@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use jiff::SignedDuration;
 
 use super::Age;
+use crate::key_date::KeyDate;
 
 /// Which files of a tree are bygone.
 ///
 /// At least one of `keep`, `max_bytes`, `max_count` and `min_free` must be there. Globs are matched with the path below the
 /// swept directory: `*` stays within a name, `**` spans directories, and an exclude wins over an include.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct TreePolicy {
     /// The policy's name.
     pub name: String,
@@ -22,6 +23,9 @@ pub struct TreePolicy {
     pub path: Option<PathBuf>,
     /// Which stamp of a file is its deadline.
     pub age: Age,
+    /// The date in a file's path below the swept directory, which is its deadline in the stamp's place. A file without one
+    /// stays, and is counted as unreadable. Directories have no date: their stamp counts.
+    pub date: Option<KeyDate>,
     /// How long a file stays after its stamp; without it only the caps remove.
     pub keep: Option<SignedDuration>,
     /// Globs of what is covered; everything when there is none.
@@ -49,6 +53,7 @@ impl TreePolicy {
             root: root.into(),
             path: None,
             age: Age::Modified,
+            date: None,
             keep: None,
             include: Vec::new(),
             exclude: Vec::new(),

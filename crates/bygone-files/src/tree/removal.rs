@@ -51,6 +51,8 @@ pub(crate) struct Found<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remover<'a> {
     pub(crate) age: Age,
+    /// Deadlines stand in paths: they are what they were.
+    pub(crate) dated: bool,
     pub(crate) reach: &'a Reach,
     pub(crate) held: &'a Held,
     /// Files with several names are removed one at a time: two hands at one file would lock each other out of it.
@@ -138,7 +140,7 @@ impl Remover<'_> {
         now.identity() == found.facts.identity()
             && now.kind() == found.facts.kind()
             && !now.is_sticky()
-            && now.stamp().is_some_and(|stamp| self.reach.still_takes(found.stamp, stamp))
+            && (self.dated || now.stamp().is_some_and(|stamp| self.reach.still_takes(found.stamp, stamp)))
     }
 
     /// Removes a directory, if it is empty: the system itself sees to that, at the moment of removal.
@@ -240,7 +242,7 @@ mod tests {
         fn remove(&self) -> Fate {
             let reach = Reach::aged(Boundary::at(Timestamp::from_second(1_794_744_000).unwrap()), Some(HOUR));
             let (held, linked) = (Held::read((0, 0)), Mutex::new(()));
-            let remover = Remover { age: Age::Modified, reach: &reach, held: &held, linked: &linked };
+            let remover = Remover { age: Age::Modified, dated: false, reach: &reach, held: &held, linked: &linked };
             let stamp = self.facts.stamp().unwrap();
             remover.remove(Found { directory: &self.directory, name: c"file", facts: &self.facts, stamp })
         }

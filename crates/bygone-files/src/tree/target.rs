@@ -130,7 +130,7 @@ impl Tree {
     fn preflight(&self) -> Vec<String> {
         let mut findings = Vec::new();
         let age = self.policy.age;
-        if self.root.facts().stamp().is_none() {
+        if !self.judge.is_dated() && self.root.facts().stamp().is_none() {
             findings.push("the file system does not keep this stamp: every file counts as unreadable and stays".into());
         }
         if let Ok(state) = fstatvfs(self.root.handle()) {
