@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bygone_core::{Boundary, Clock, ErrorKind, Target, TargetError};
-use bygone_sql::RowTarget;
+use bygone_core::{Boundary, Clock, ErrorKind, TargetError};
 use serde::Serialize;
 
-use crate::assembly::{Access, assemble};
+use crate::assembly::{self, Access, BoundTarget, assemble};
 use crate::cli::{Format, Global};
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
@@ -72,12 +71,22 @@ pub(crate) fn nothing(global: &Global) -> Result<Exit, Problem> {
 
 /// What is worth a look although a sweep would run; an error is what would stop it.
 async fn warnings(
-    mut target: RowTarget,
+    mut bound: BoundTarget,
     boundary: Boundary,
-    mut found: Vec<bygone_sql::Finding>,
-) -> Result<Vec<bygone_sql::Finding>, TargetError> {
-    let survey = target.survey(boundary).await?;
-    let plain = |message: String, help: &str| bygone_sql::Finding {
+    mut found: Vec<assembly::Finding>,
+) -> Result<Vec<assembly::Finding>, TargetError> {
+    let survey = bound.target().survey(boundary).await?;
+    let BoundTarget::Rows(target) = bound else {
+        let plain = |message| assembly::Finding {
+            code: "files::survey",
+            key: "source",
+            message,
+            help: "docs/configuration.md says what it means".to_owned(),
+        };
+        found.extend(survey.warnings.into_iter().map(plain));
+        return Ok(found);
+    };
+    let plain = |message: String, help: &str| assembly::Finding {
         code: "rows::uncounted",
         key: "table",
         message,
@@ -98,7 +107,7 @@ async fn warnings(
     Ok(found)
 }
 
-fn warning(config: &Config, policy: &Policy, found: bygone_sql::Finding) -> Finding {
+fn warning(config: &Config, policy: &Policy, found: assembly::Finding) -> Finding {
     Finding {
         policy: policy.name.clone(),
         severity: Severity::Warning,

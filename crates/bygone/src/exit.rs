@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     Unreachable,
     /// Somebody else has the source to themselves: try again.
     Busy,
+    /// As the command that was run for the user ended.
+    Command(u8),
 }
 
 impl Exit {
@@ -35,6 +37,7 @@ impl Exit {
             Self::Config => 65,
             Self::Unreachable => 69,
             Self::Busy => 75,
+            Self::Command(code) => code,
         }
     }
 
@@ -58,7 +61,7 @@ impl Exit {
             Self::Config => 3,
             Self::Busy => 4,
             Self::Unreachable => 5,
-            Self::Failed => 6,
+            Self::Failed | Self::Command(_) => 6,
             Self::Usage => 7,
         };
         if weight(other) > weight(self) { other } else { self }

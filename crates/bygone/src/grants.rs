@@ -7,7 +7,7 @@ use bygone_core::Clock;
 use bygone_sql::{Engine, Grants};
 use serde::Serialize;
 
-use crate::assembly::{Access, assemble, refuse, select};
+use crate::assembly::{Access, assemble, refuse, select_rows};
 use crate::cli::{self, Format, Global};
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
@@ -28,7 +28,7 @@ pub(crate) async fn run(
     config: &Config,
     clock: &Arc<dyn Clock>,
 ) -> Result<Exit, Problem> {
-    let policies = select(config, &flags.policies)?;
+    let policies = select_rows(config, &flags.policies)?;
     refuse(config, &policies, |engine| {
         (engine == Engine::Sqlite)
             .then_some("an SQLite file has no roles: whoever may write the file may do everything")
@@ -38,6 +38,7 @@ pub(crate) async fn run(
     for bound in &assembly.bound {
         match &bound.target {
             Ok(target) => {
+                let Some(target) = target.rows() else { continue };
                 let source = sources.entry(&bound.policy.source);
                 source.or_insert_with(|| Grants::new(target.engine())).add(target);
                 if asks_elsewhere(bound.policy) {
@@ -58,6 +59,7 @@ pub(crate) async fn run(
 
 /// Whether a condition of the policy may read tables that only its text names.
 fn asks_elsewhere(policy: &Policy) -> bool {
+    let Some(policy) = policy.rows() else { return false };
     let others = policy.unless.iter().chain(&policy.only_if).filter_map(|condition| condition.where_.as_ref());
     policy.where_.iter().chain(others).any(|text| text.to_lowercase().contains("select"))
 }

@@ -6,9 +6,9 @@ use bygone_core::{Clock, TargetError};
 use bygone_sql::{Engine, GuardForm, GuardScript, RowTarget};
 use serde::Serialize;
 
-use crate::assembly::{Access, Bound, assemble, refuse, select};
+use crate::assembly::{Access, Bound, assemble, refuse, select_rows};
 use crate::cli::{self, Format, Global};
-use crate::config::{Action, Config, Policy};
+use crate::config::{Action, Config, Policy, Rows};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::{Once, Problem};
@@ -33,7 +33,7 @@ pub(crate) async fn run(
     config: &Config,
     clock: &Arc<dyn Clock>,
 ) -> Result<Exit, Problem> {
-    let policies = guarded(config, &select(config, &flags.policies)?);
+    let policies = guarded(config, &select_rows(config, &flags.policies)?);
     if flags.row_security {
         refuse(config, &policies, |engine| {
             (engine != Engine::Postgres).then_some("only PostgreSQL has row-level security; leave `--row-security` out")
@@ -60,18 +60,18 @@ pub(crate) async fn run(
 
 /// The policies that remove rows, of every table that one of the chosen is over: a table has one guard for all of them.
 fn guarded<'a>(config: &'a Config, chosen: &[&Policy]) -> Vec<&'a Policy> {
-    for policy in chosen.iter().filter(|policy| policy.action != Action::Remove) {
+    let removes = |policy: &Policy| policy.rows().is_some_and(|rows| rows.action == Action::Remove);
+    for policy in chosen.iter().filter(|policy| !removes(policy)) {
         output::talk(format!("{}: skipped: it changes rows and removes none", policy.name));
     }
-    let meant = |policy: &&Policy| {
-        policy.action == Action::Remove
-            && chosen.iter().any(|chosen| chosen.action == Action::Remove && same_table(chosen, policy))
-    };
+    let meant =
+        |policy: &&Policy| removes(policy) && chosen.iter().any(|chosen| removes(chosen) && same_table(chosen, policy));
     config.policies.iter().filter(meant).collect()
 }
 
 fn same_table(a: &Policy, b: &Policy) -> bool {
-    a.source == b.source && a.table == b.table
+    let table = |policy: &Policy| policy.rows().map(|rows: &Rows| rows.table.clone());
+    a.source == b.source && table(a) == table(b)
 }
 
 /// The policies of each table together, in their order.
@@ -93,7 +93,7 @@ fn bound<'a>(group: &[&'a Bound<'a>]) -> (Vec<(&'a Policy, &'a RowTarget)>, Erro
     let (mut targets, mut errors) = (Vec::new(), Vec::new());
     for one in group {
         match &one.target {
-            Ok(target) => targets.push((one.policy, target)),
+            Ok(target) => targets.extend(target.rows().map(|rows| (one.policy, rows))),
             Err(error) => errors.push((one.policy, error)),
         }
     }
@@ -133,7 +133,8 @@ async fn guard(
     } else {
         conditions.into_iter().map(|guard| guard.policy).collect()
     };
-    let (source, table) = (policy.source.clone(), policy.table.clone());
+    let source = policy.source.clone();
+    let table = policy.rows().map(|rows| rows.table.clone()).unwrap_or_default();
     Ok((Some(TableGuard { source, table, policies, statements: script.statements }), exit))
 }
 

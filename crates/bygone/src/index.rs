@@ -7,7 +7,7 @@ use bygone_core::{Clock, TargetError};
 use bygone_sql::{MissingIndex, create_index};
 use serde::Serialize;
 
-use crate::assembly::{Access, assemble, open_for_long, select};
+use crate::assembly::{Access, assemble, open_for_long, select_rows};
 use crate::cli::{self, Format, Global};
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
@@ -32,13 +32,16 @@ pub(crate) async fn run(
     config: &Config,
     clock: &Arc<dyn Clock>,
 ) -> Result<Exit, Problem> {
-    let assembly = assemble(config, select(config, &flags.policies)?, Access::Read, clock).await;
+    let assembly = assemble(config, select_rows(config, &flags.policies)?, Access::Read, clock).await;
     let (mut lines, mut exit, mut once) = (Vec::<Line>::new(), Exit::Done, Once::default());
     for bound in &assembly.bound {
         let missing = match &bound.target {
-            Ok(target) => {
-                target.missing_indexes().await.map_err(|error| Problem::of_policy(config, bound.policy, &error))
-            }
+            Ok(target) => match target.rows() {
+                Some(rows) => {
+                    rows.missing_indexes().await.map_err(|error| Problem::of_policy(config, bound.policy, &error))
+                }
+                None => Ok(Vec::new()),
+            },
             Err(error) => Err(Problem::of_policy(config, bound.policy, error)),
         };
         match missing {
@@ -88,7 +91,7 @@ fn show(format: Format, applied: bool, lines: &[Line]) -> Result<(), Problem> {
         return output::json(format, &lines, lines).map_err(|error| Problem::failed(error.to_string()));
     }
     for Line { policy, index, made, .. } in lines {
-        let size = index.estimated_bytes.map(|bytes| format!(", about {}", size(bytes))).unwrap_or_default();
+        let size = index.estimated_bytes.map(|bytes| format!(", about {}", output::size(bytes))).unwrap_or_default();
         let done = match (applied, made) {
             (false, _) => "",
             (true, true) => " (made)",
@@ -103,12 +106,4 @@ fn show(format: Format, applied: bool, lines: &[Line]) -> Result<(), Problem> {
         output::talk("no index is missing");
     }
     Ok(())
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
-        1_000_000..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
-        _ => format!("{} GB", bytes / 1_000_000_000),
-    }
 }

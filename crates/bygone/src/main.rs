@@ -15,6 +15,7 @@ mod packs;
 mod plan;
 mod problem;
 mod signals;
+mod stage;
 mod sweep;
 mod tokens;
 
@@ -104,6 +105,7 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
         Verb::Init(flags) => {
             return signals::unless_cancelled(&cancel, Box::pin(init::run(global, flags, &clock))).await;
         }
+        Verb::Stage(flags) => return stage::run(global.format, flags, &clock, cancel).await,
         _ => {}
     }
     let config = match config::load(&global.config, &ProcessEnv) {
@@ -130,6 +132,7 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
         | Verb::Init(_)
         | Verb::Packs(_)
         | Verb::Schema
+        | Verb::Stage(_)
         | Verb::Tokens(_)
         | Verb::Completions { .. }
         | Verb::Man => Ok(Exit::Done),

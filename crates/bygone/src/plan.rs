@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use bygone_core::{Boundary, BrakeDecision, Clock, Outcome, SweepOutcome, Target, TargetError, format_instant};
-use bygone_sql::{Finding, RowPlan};
+use bygone_core::{Boundary, BrakeDecision, Clock, Outcome, SweepOutcome, TargetError, format_instant};
+use bygone_sql::RowPlan;
 use serde::{Deserialize, Serialize};
 
-use crate::assembly::{Access, Assembly, Bound, assemble, brake, row_policy, select};
+use crate::assembly::{Access, Assembly, Bound, BoundTarget, Finding, Sketch, assemble, brake, row_policy, select};
 use crate::cli::{self, Format, Global};
-use crate::config::{self, Config, Policy, Schedule};
+use crate::config::{Action, Config, Policy, Rows, Schedule, Source, Subject};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::{Once, Problem};
@@ -46,7 +46,13 @@ pub(crate) struct PolicyPlan {
     pub(crate) unreadable: u64,
     pub(crate) oldest: Option<String>,
     pub(crate) lag_seconds: u64,
+    /// The bytes of what would go, where the source knows.
+    #[serde(default)]
+    pub(crate) bytes: Option<u64>,
     pub(crate) table: Option<String>,
+    /// The directory, or the bucket with its prefix.
+    #[serde(default)]
+    pub(crate) path: Option<String>,
     pub(crate) walk: Option<String>,
     pub(crate) why: Option<String>,
     pub(crate) index: Option<String>,
@@ -133,24 +139,34 @@ async fn plan_policy(
 async fn survey(
     plan: &mut PolicyPlan,
     policy: &Policy,
-    target: &mut bygone_sql::RowTarget,
+    bound: &mut BoundTarget,
     boundary: Boundary,
 ) -> Result<(), TargetError> {
-    let survey = target.survey(boundary).await?;
+    let survey = bound.target().survey(boundary).await?;
     plan.would_remove = survey.bygone;
     plan.unreadable = survey.unreadable;
     plan.oldest = survey.oldest.map(format_instant);
     plan.warnings = survey.warnings;
-    if let Some(oldest) = survey.oldest {
-        let age = boundary.cutoff(policy.keep).map(|cutoff| cutoff.duration_since(oldest).as_secs());
+    plan.bytes = survey.bytes;
+    if let (Some(oldest), Some(keep)) = (survey.oldest, policy.keep()) {
+        let age = boundary.cutoff(keep).map(|cutoff| cutoff.duration_since(oldest).as_secs());
         plan.lag_seconds = age.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(0);
     }
-    if let BrakeDecision::Stop(why) = brake(policy).decide(survey.bygone, target).await? {
+    if let BrakeDecision::Stop(why) = brake(policy).decide(survey.bygone, bound.target()).await? {
         plan.outcome = Outcome::Refused;
         plan.brake = Some(why);
     }
-    if let Some(rows) = target.plan(boundary, survey.bygone) {
-        describe(plan, rows);
+    match bound {
+        BoundTarget::Rows(rows) => {
+            if let Some(rows) = rows.plan(boundary, survey.bygone) {
+                describe(plan, rows);
+            }
+        }
+        BoundTarget::Other(_, Sketch { place, walk, why, .. }) => {
+            plan.path = Some(place.clone());
+            plan.walk = Some((*walk).to_owned());
+            plan.why = Some((*why).to_owned());
+        }
     }
     Ok(())
 }
@@ -172,15 +188,17 @@ fn empty(config: &Config, policy: &Policy) -> PolicyPlan {
         policy: policy.name.clone(),
         source: policy.source.clone(),
         outcome: Outcome::Complete,
-        action: match policy.action {
-            config::Action::Remove => PlannedAction::Remove,
-            config::Action::Update { .. } => PlannedAction::Change,
+        action: match policy.rows().map(|rows| &rows.action) {
+            Some(Action::Update { .. }) => PlannedAction::Change,
+            Some(Action::Remove) | None => PlannedAction::Remove,
         },
         would_remove: None,
         unreadable: 0,
         oldest: None,
         lag_seconds: 0,
+        bytes: None,
         table: None,
+        path: None,
         walk: None,
         why: None,
         index: None,
@@ -206,12 +224,22 @@ fn schedule(schedule: &Schedule) -> String {
     }
 }
 
-/// Everything that decides which rows a policy removes, as text that can be compared.
+/// Everything that decides which items a policy removes, as text that can be compared.
 pub(crate) fn definition(config: &Config, policy: &Policy) -> String {
     let source = config.sources.get(&policy.source);
+    let said = match &policy.subject {
+        Subject::Rows(rows) => rows_definition(source, &policy.name, rows),
+        Subject::Tree(tree) => files_definition(source, tree),
+        Subject::Prefix(prefix) => files_definition(source, prefix),
+        Subject::Stage(stage) => files_definition(source, stage),
+    };
+    said.to_string()
+}
+
+fn rows_definition(source: Option<&Source>, name: &str, policy: &Rows) -> serde_json::Value {
     let url = source.and_then(|source| bygone_sql::SourceUrl::parse(source.url.expose()).ok());
     let columns = policy.deadline.iter().flat_map(|deadline| &deadline.columns);
-    let row = row_policy(policy);
+    let row = row_policy(name, policy);
     let columns: Vec<String> = columns.map(|column| format!("{:?} {}", column.format, column.column)).collect();
     serde_json::json!({
         "url": url.map(|url| url.to_string()),
@@ -228,7 +256,10 @@ pub(crate) fn definition(config: &Config, policy: &Policy) -> String {
         "with": format!("{:?}", row.with),
         "kept": format!("{:?} {:?} {:?}", row.unless_referenced_by, row.unless, row.only_if),
     })
-    .to_string()
+}
+
+fn files_definition(source: Option<&Source>, policy: &impl std::fmt::Debug) -> serde_json::Value {
+    serde_json::json!({ "url": source.map(|source| source.url.to_string()), "policy": format!("{policy:?}") })
 }
 
 fn save(plan: &Plan, path: &std::path::Path) -> Result<(), Problem> {

@@ -75,26 +75,18 @@ pub(crate) fn line_of(text: &NamedSource<String>, span: SourceSpan) -> usize {
     1 + text.inner().bytes().take(span.offset()).filter(|byte| *byte == b'\n').count()
 }
 
-/// Where a policy says what a key of it says; where it does not, its table or its name.
+/// Where a policy says what a key of it says; where it does not, what it sweeps, or its name.
 pub(crate) fn span(config: &Config, policy: &Policy, key: Option<&str>) -> SourceSpan {
     let spans = &policy.spans;
+    let of = |key: &str| spans.keys.get(key).copied();
+    let subject = || of("table").or_else(|| of("path")).unwrap_or(spans.source);
     match key {
-        Some("table") => spans.table,
-        Some("deadline") => spans.deadline.unwrap_or(spans.table),
-        Some("key") => spans.key.unwrap_or(spans.table),
-        Some("where") => spans.where_.unwrap_or(spans.table),
-        Some("with") => spans.with.unwrap_or(spans.table),
-        Some("unless_referenced_by") => spans.unless_referenced_by.unwrap_or(spans.table),
-        // The database reads all conditions on other rows at once.
-        Some("unless") => spans.unless.or(spans.only_if).unwrap_or(spans.table),
-        Some("only_if") => spans.only_if.unwrap_or(spans.table),
-        Some("clear") => spans.clear.unwrap_or(spans.table),
-        Some("set") => spans.set.or(spans.clear).unwrap_or(spans.table),
-        Some("newest") => spans.newest.unwrap_or(spans.table),
-        Some("per") => spans.per.unwrap_or(spans.table),
-        Some("by") => spans.by.unwrap_or(spans.table),
         Some("source") => config.sources.get(&policy.source).map_or(spans.source, |source| source.url_span),
-        _ => spans.name,
+        // The database reads all conditions on other rows at once.
+        Some("unless") => of("unless").or_else(|| of("only_if")).unwrap_or_else(subject),
+        Some("set") => of("set").or_else(|| of("clear")).unwrap_or_else(subject),
+        Some(key) => of(key).unwrap_or_else(subject),
+        None => spans.name,
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) async fn execute(
         let consent = consents.get(policy.name.as_str()).copied().unwrap_or(Consent::Brake(brake(policy)));
         jobs.push(match target {
             Ok(target) => {
-                let job = Job::new(Box::new(target), budget(policy)).with_consent(consent);
+                let job = Job::new(target.into_target(), budget(policy)).with_consent(consent);
                 job.that_frees(frees).with_warnings(warnings)
             }
             Err(error) => {

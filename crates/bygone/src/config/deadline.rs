@@ -17,12 +17,13 @@ use super::values::{Located, ShownAs, Text};
 type Form = (&'static str, fn(Text) -> RawForm);
 
 /// The forms of `{ form = "column" }`.
-const FORMS: [Form; 5] = [
+const FORMS: [Form; 6] = [
     ("epoch_s", RawForm::EpochS),
     ("epoch_ms", RawForm::EpochMs),
     ("epoch_us", RawForm::EpochUs),
     ("ulid", RawForm::Ulid),
     ("uuid7", RawForm::Uuid7),
+    ("key", RawForm::Key),
 ];
 
 /// The keys of the form with `latest`.
@@ -77,6 +78,9 @@ pub(super) enum RawForm {
     Ulid(#[schemars(length(min = 1))] Text),
     /// A UUID of version 7.
     Uuid7(#[schemars(length(min = 1))] Text),
+    /// A date in the path of a file or the key of an object: a pattern such as
+    /// "logs/%Y/%m/%d/**".
+    Key(#[schemars(length(min = 1))] Text),
 }
 
 const HELP: &str = "write `deadline = \"expires_at\"`, several columns as `[\"a\", \"b\"]`, \
@@ -235,6 +239,11 @@ fn resolve_column(raw: RawColumn, findings: &mut Findings) -> Option<DeadlineCol
         RawColumn::Form(RawForm::EpochUs(text)) => (text, Format::EpochMicros),
         RawColumn::Form(RawForm::Ulid(text)) => (text, Format::Ulid),
         RawColumn::Form(RawForm::Uuid7(text)) => (text, Format::Uuid7),
+        RawColumn::Form(RawForm::Key(text)) => {
+            let problem = Problem::new(Code::BadValue, "rows have no key with a date in it").label("not of a row");
+            findings.add(text.span, problem.help(HELP));
+            return None;
+        }
     };
     let span = text.span;
     let column = plain_name("deadline", text, findings)?;

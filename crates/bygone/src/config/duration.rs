@@ -50,6 +50,12 @@ pub(super) fn parse(key: &str, text: &Text) -> Result<SignedDuration, Problem> {
     Ok(length)
 }
 
+/// Reads a length that stands on the command line.
+pub(crate) fn parse_text(text: &str) -> Result<SignedDuration, String> {
+    let text = Text::verbatim(text, 0..0);
+    parse("the time", &text).map_err(|problem| problem.in_a_line())
+}
+
 fn parser() -> SpanParser {
     SpanParser::new()
 }

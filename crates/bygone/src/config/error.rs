@@ -95,6 +95,11 @@ impl Problem {
         &self.message
     }
 
+    /// The whole of it where there is no file to point into.
+    pub(super) fn in_a_line(&self) -> String {
+        format!("{}: {}", self.message, self.help)
+    }
+
     /// What stands at the caret.
     pub(super) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();

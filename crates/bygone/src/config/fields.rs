@@ -156,6 +156,8 @@ pub(super) struct Fields<'r, 'a, 'i> {
     asked: Vec<&'static str>,
     /// The keys that are said elsewhere.
     settled: &'static [&'static str],
+    /// The keys that have no place here.
+    refused: Vec<&'static str>,
     missing: Vec<Missing>,
 }
 
@@ -169,7 +171,8 @@ struct Missing {
 
 impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
     pub(super) fn new(reader: &'r mut Reader<'a>, what: &str, span: Range<usize>, table: &'r DeTable<'i>) -> Self {
-        Self { reader, what: what.to_owned(), span, table, asked: Vec::new(), settled: &[], missing: Vec::new() }
+        let (asked, refused, missing) = (Vec::new(), Vec::new(), Vec::new());
+        Self { reader, what: what.to_owned(), span, table, asked, settled: &[], refused, missing }
     }
 
     /// The same, where these keys are said elsewhere: they are not missing
@@ -203,17 +206,44 @@ impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
 
     /// Reads a key that must be there; `help` says what to write.
     pub(super) fn required<T: Read>(&mut self, key: &'static str, help: &str) -> Option<T> {
+        self.require(key, help);
+        self.optional(key)
+    }
+
+    /// Reports a key that must be there and is not; `help` says what to write.
+    pub(super) fn require(&mut self, key: &'static str, help: &str) {
         if !self.has(key) {
             let problem = Problem::new(Code::MissingKey, format!("{} has no `{key}`", self.what))
                 .label(format!("`{key}` is missing here"));
             self.miss(vec![key], self.span.clone(), problem.help(help));
         }
-        self.optional(key)
     }
 
     /// Whether the key is there, be its value good or not.
     pub(super) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
+    }
+
+    /// Takes a key for one that has no place in this table: it is not offered,
+    /// and reported with `problem` where it is there.
+    pub(super) fn refuse(&mut self, key: &'static str, problem: Problem) {
+        if let Some((key, _)) = self.table.get_key_value(key) {
+            self.reader.report(key.span(), problem);
+        }
+        self.refused.push(key);
+    }
+
+    /// Whether none of these keys is there, which is reported; `help` says
+    /// what to write.
+    pub(super) fn lacks_all(&mut self, keys: &[&'static str], help: &str) -> bool {
+        let lacks = !keys.iter().any(|key| self.has(key));
+        if lacks {
+            let named: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+            let message = format!("{} has none of {}", self.what, named.join(", "));
+            let problem = Problem::new(Code::MissingKey, message).label("one of them is missing here").help(help);
+            self.miss(keys.to_vec(), self.span.clone(), problem);
+        }
+        lacks
     }
 
     /// Whether neither of two keys is there, which is reported; `help` says
@@ -245,11 +275,12 @@ impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
 
     /// Reports what is missing and what nobody asked for.
     pub(super) fn finish(self) {
-        let known: Vec<&str> = self.asked.into_iter().filter(|key| !self.settled.contains(key)).collect();
+        let offered = |key: &&str| !self.settled.contains(key) && !self.refused.contains(key);
+        let known: Vec<&str> = self.asked.iter().copied().filter(offered).collect();
         let mut misspelt = Vec::new();
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
-            if !known.contains(&name) {
+            if !known.contains(&name) && !self.refused.contains(&name) {
                 misspelt.extend(nearest(name, known.iter().copied()));
                 let problem = unknown_key(name, &self.what, &known);
                 self.reader.report(key.span(), problem);

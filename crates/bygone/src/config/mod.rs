@@ -23,7 +23,9 @@ mod deadline;
 mod duration;
 mod error;
 mod fields;
+mod files;
 mod interpolate;
+mod kind;
 mod limits;
 mod model;
 mod names;
@@ -35,6 +37,7 @@ mod raw;
 mod references;
 mod resolve;
 mod schema;
+mod size;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -52,11 +55,12 @@ use std::sync::Arc;
 use miette::NamedSource;
 use toml::de::DeTable;
 
+pub(crate) use duration::parse_text as parse_duration;
 pub(crate) use error::ConfigError;
 pub(crate) use interpolate::{Env, ProcessEnv};
 pub(crate) use model::{
-    Action, Assignment, Brake, ColumnRef, Condition, Config, Deadline, DeadlineColumn, Format, NewValue, Nulls, Policy,
-    Schedule,
+    Action, Assignment, Brake, ColumnRef, Condition, Config, Deadline, DeadlineColumn, FileDeadline, Format, KeyDate,
+    NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Source, Subject, Tree,
 };
 pub(crate) use schema::json_schema;
 pub(crate) use suggest::nearest;

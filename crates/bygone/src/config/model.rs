@@ -26,14 +26,17 @@ pub(crate) struct Config {
     pub(crate) skew_max: SignedDuration,
 }
 
-/// A database.
+/// Where items live.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     /// The name by which policies call it.
     pub(crate) name: String,
     /// Where it is. The scheme is one of `postgres`, `postgresql`, `mysql`,
-    /// `mariadb`, each followed by `://`, or `sqlite`, followed by `:`.
+    /// `mariadb`, `s3`, `az`, `gs`, each followed by `://`, or `sqlite` or
+    /// `file`, followed by `:`.
     pub(crate) url: Secret,
+    /// What is behind the URL.
+    pub(crate) place: Place,
     /// The schema that holds the tables.
     pub(crate) schema: Option<String>,
     /// What the names of its tables begin with, left out by policies.
@@ -46,13 +49,76 @@ pub(crate) struct Source {
     pub(crate) url_span: SourceSpan,
 }
 
-/// Which rows of a table are past their time, and what becomes of them.
+/// What kind of place a source is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A database.
+    Database,
+    /// A directory.
+    Directory,
+    /// A bucket.
+    Bucket,
+}
+
+/// Which items of a source are past their time, and what becomes of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
     /// Its name: no other policy has it.
     pub(crate) name: String,
-    /// The name of its source.
+    /// The name of its source, which is one that holds such items.
     pub(crate) source: String,
+    /// What it sweeps.
+    pub(crate) subject: Subject,
+    /// The names of other policies that run before this one: none twice, and
+    /// in the whole file no circle.
+    pub(crate) after: Vec<String>,
+    /// The bounds of a run.
+    pub(crate) budget: Budget,
+    /// When to refuse a run.
+    pub(crate) brake: Brake,
+    /// When the daemon runs it, if said.
+    pub(crate) schedule: Option<Schedule>,
+    /// Where all this stands.
+    pub(crate) spans: PolicySpans,
+}
+
+impl Policy {
+    /// What it says of rows, if it sweeps rows.
+    pub(crate) fn rows(&self) -> Option<&Rows> {
+        match &self.subject {
+            Subject::Rows(rows) => Some(rows),
+            _ => None,
+        }
+    }
+
+    /// How long an item stays after its deadline; `None` where age alone
+    /// lets nothing go.
+    pub(crate) fn keep(&self) -> Option<SignedDuration> {
+        match &self.subject {
+            Subject::Rows(rows) => Some(rows.keep),
+            Subject::Tree(tree) => tree.keep,
+            Subject::Prefix(prefix) => Some(prefix.keep),
+            Subject::Stage(stage) => Some(stage.keep),
+        }
+    }
+}
+
+/// The items that a policy sweeps.
+#[derive(Debug, Clone)]
+pub(crate) enum Subject {
+    /// Rows of a table.
+    Rows(Box<Rows>),
+    /// Files of a directory tree.
+    Tree(Tree),
+    /// Objects of a bucket.
+    Prefix(Prefix),
+    /// Files of a staging area.
+    Stage(Stage),
+}
+
+/// Which rows of a table are past their time, and what becomes of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows {
     /// The table, without the source's prefix.
     pub(crate) table: String,
     /// Where a row's deadline stands. There is a deadline or `newest`; with
@@ -76,21 +142,92 @@ pub(crate) struct Policy {
     pub(crate) with: Vec<Chain>,
     /// What becomes of a row.
     pub(crate) action: Action,
-    /// The names of other policies that run before this one: none twice, and
-    /// in the whole file no circle.
-    pub(crate) after: Vec<String>,
     /// The columns that tell rows apart, if said: at least one, none twice.
     pub(crate) key: Option<Vec<String>>,
     /// The IANA name of the zone of timestamps that carry none, if said.
     pub(crate) zone: Option<String>,
-    /// The bounds of a run.
-    pub(crate) budget: Budget,
-    /// When to refuse a run.
-    pub(crate) brake: Brake,
-    /// When the daemon runs it, if said.
-    pub(crate) schedule: Option<Schedule>,
-    /// Where all this stands.
-    pub(crate) spans: PolicySpans,
+}
+
+/// Which files of a directory tree are past their time.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    /// The directory below the source's, if not all of it.
+    pub(crate) path: Option<String>,
+    /// Where a file's deadline stands.
+    pub(crate) deadline: FileDeadline,
+    /// How long a file stays after its deadline. Without it, at least one of
+    /// the limits is there.
+    pub(crate) keep: Option<SignedDuration>,
+    /// Which paths are meant, as globs; without any, all.
+    pub(crate) include: Vec<String>,
+    /// Which paths are not meant, as globs.
+    pub(crate) exclude: Vec<String>,
+    /// How deep an entry must lie to go: 1 is in the directory itself.
+    pub(crate) min_depth: u32,
+    /// Whether empty directories go, too.
+    pub(crate) empty_dirs: bool,
+    /// The most bytes that stay: the oldest files go first.
+    pub(crate) max_bytes: Option<u64>,
+    /// The most files that stay: the oldest go first.
+    pub(crate) max_count: Option<u64>,
+    /// The least bytes that the file system has free: the oldest files go
+    /// first.
+    pub(crate) min_free: Option<u64>,
+}
+
+/// Where a file's deadline stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FileDeadline {
+    /// When it was written last.
+    Modified,
+    /// When it was read last.
+    Accessed,
+    /// When it, its name or its rights changed last.
+    Changed,
+    /// When it was made.
+    Born,
+    /// In its path.
+    Key(KeyDate),
+}
+
+/// A date within a path or key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyDate {
+    /// The pattern.
+    pub(crate) pattern: String,
+    /// The IANA name of the zone of the dates, if said.
+    pub(crate) zone: Option<String>,
+}
+
+/// Which objects of a bucket are past their time.
+#[derive(Debug, Clone)]
+pub(crate) struct Prefix {
+    /// What the keys begin with, behind what the source's url says.
+    pub(crate) path: Option<String>,
+    /// Where an object's deadline stands.
+    pub(crate) deadline: ObjectDeadline,
+    /// How long an object stays after its deadline.
+    pub(crate) keep: SignedDuration,
+    /// Which keys are meant, as globs; without any, all.
+    pub(crate) include: Vec<String>,
+    /// Which keys are not meant, as globs.
+    pub(crate) exclude: Vec<String>,
+}
+
+/// Where an object's deadline stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ObjectDeadline {
+    /// When it was written last.
+    Modified,
+    /// In its key.
+    Key(KeyDate),
+}
+
+/// Which files of a staging area are past their time: the area knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Stage {
+    /// How long a file stays after its deadline.
+    pub(crate) keep: SignedDuration,
 }
 
 /// Where the parts of a policy stand in the file.
@@ -100,32 +237,9 @@ pub(crate) struct PolicySpans {
     pub(crate) name: SourceSpan,
     /// The value of `source`.
     pub(crate) source: SourceSpan,
-    /// The value of `table`.
-    pub(crate) table: SourceSpan,
-    /// The value of `deadline`, whatever its form.
-    pub(crate) deadline: Option<SourceSpan>,
-    /// The value of `newest`.
-    pub(crate) newest: Option<SourceSpan>,
-    /// The value of `per`.
-    pub(crate) per: Option<SourceSpan>,
-    /// The value of `by`.
-    pub(crate) by: Option<SourceSpan>,
-    /// The value of `where`.
-    pub(crate) where_: Option<SourceSpan>,
-    /// The value of `unless`, or the header of its first table.
-    pub(crate) unless: Option<SourceSpan>,
-    /// The value of `only_if`, or the header of its first table.
-    pub(crate) only_if: Option<SourceSpan>,
-    /// The value of `unless_referenced_by`.
-    pub(crate) unless_referenced_by: Option<SourceSpan>,
-    /// The value of `with`.
-    pub(crate) with: Option<SourceSpan>,
-    /// The value of `clear`.
-    pub(crate) clear: Option<SourceSpan>,
-    /// The value of `set`, or its header.
-    pub(crate) set: Option<SourceSpan>,
-    /// The value of `key`.
-    pub(crate) key: Option<SourceSpan>,
+    /// The values of the other keys that are there; where one is a table of
+    /// its own, the header of the first.
+    pub(crate) keys: BTreeMap<&'static str, SourceSpan>,
 }
 
 /// Where a row's deadline stands: the latest of what these columns hold.

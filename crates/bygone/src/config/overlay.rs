@@ -44,7 +44,7 @@ impl JsonSchema for RawOverride {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = RawPolicy::json_schema(generator);
         // What is not said here the pack says.
-        for key in ["required", "anyOf", "dependentRequired"] {
+        for key in ["required", "allOf", "dependentRequired"] {
             schema.remove(key);
         }
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {

@@ -1,7 +1,9 @@
 //! A policy as it is written: the one list of its keys.
 
 use jiff::SignedDuration;
+use miette::SourceSpan;
 use schemars::JsonSchema;
+use serde_json::json;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -9,7 +11,9 @@ use super::action::RawSet;
 use super::deadline::RawDeadline;
 use super::error::{Code, Problem};
 use super::fields::{Fields, Read, ReadTable, Reader, read_elements, wrong_type};
+use super::kind::{Kind, LIMITS};
 use super::raw::{RawBrake, RawBudget};
+use super::size::Size;
 use super::values::{Located, Text};
 use super::via::RawConditions;
 
@@ -40,33 +44,35 @@ impl Read for RawPolicies {
     }
 }
 
-/// Which rows of a table are past their time, and what becomes of them.
+/// Which items of a source are past their time, and what becomes of them.
 #[derive(Debug, JsonSchema)]
 #[schemars(
     rename = "Policy",
     deny_unknown_fields,
-    extend("anyOf" = [{ "required": ["deadline"] }, { "required": ["newest"] }]),
-    extend("dependentRequired" = {
-        "deadline": ["keep"], "keep": ["deadline"], "per": ["newest"], "by": ["newest"],
-    }),
+    extend("allOf" = kinds()),
+    extend("dependentRequired" = { "per": ["newest"], "by": ["newest"] }),
     extend("not" = { "required": ["with"], "anyOf": [{ "required": ["clear"] }, { "required": ["set"] }] }),
 )]
 pub(super) struct RawPolicy {
     /// The policy's name, in reports and on the command line.
     #[schemars(required, length(min = 1, max = 100))]
     pub(super) name: Option<Text>,
-    /// The name of the source that the table is in.
+    /// The name of the source that the items are in.
     #[schemars(required)]
     pub(super) source: Option<Text>,
-    /// What kind of items it sweeps: rows of a table.
-    #[schemars(extend("const" = "rows"))]
-    pub(super) kind: Option<Text>,
+    /// What kind of items it sweeps: "rows" of a table (the default where
+    /// `table` stands), files of a directory "tree", objects under a bucket's
+    /// "prefix", or files of a staging area, "stage".
+    #[schemars(with = "Option<String>", extend("enum" = ["rows", "tree", "prefix", "stage"]))]
+    pub(super) kind: Option<Kind>,
     /// The table.
-    #[schemars(required, length(min = 1))]
+    #[schemars(length(min = 1))]
     pub(super) table: Option<Text>,
-    /// Which column holds the deadline, and in what form.
+    /// Which column holds the deadline, and in what form. For trees: "mtime"
+    /// (the default), "atime", "ctime" or "birth"; for trees and prefixes: a
+    /// date in the key, `{ key = "logs/%Y/%m/%d/**" }`.
     pub(super) deadline: Option<Located<RawDeadline>>,
-    /// How long a row stays after its deadline.
+    /// How long an item stays after its deadline.
     pub(super) keep: Option<Located<SignedDuration>>,
     /// How many rows stay whatever their age: the newest. With `deadline`, a
     /// row goes only when both let it.
@@ -110,6 +116,32 @@ pub(super) struct RawPolicy {
     /// The time zone of timestamps that carry none: an IANA name such as
     /// "Europe/Berlin". Default: UTC.
     pub(super) zone: Option<Text>,
+    /// The directory below the source's, or what keys begin with behind the
+    /// source's url. Default: all of it.
+    #[schemars(length(min = 1))]
+    pub(super) path: Option<Text>,
+    /// Globs over paths or keys: only what matches one of them goes. `**` goes
+    /// over any number of directories. Default: everything.
+    #[schemars(length(min = 1))]
+    pub(super) include: Option<Located<Vec<Text>>>,
+    /// Globs over paths or keys: what matches one of them stays.
+    #[schemars(length(min = 1))]
+    pub(super) exclude: Option<Located<Vec<Text>>>,
+    /// How deep in the tree an entry must lie to go: 1 is in the directory
+    /// itself. Default: 1.
+    #[schemars(range(min = 1))]
+    pub(super) min_depth: Option<Located<u64>>,
+    /// Whether directories go that are empty and past their time. Default:
+    /// false.
+    pub(super) empty_dirs: Option<Located<bool>>,
+    /// The most bytes that stay in the tree, such as "10GiB": the oldest files
+    /// go first.
+    pub(super) max_bytes: Option<Located<Size>>,
+    /// The most files that stay in the tree: the oldest go first.
+    pub(super) max_count: Option<Located<u64>>,
+    /// How much the file system must have free, such as "5GiB": the oldest
+    /// files go until it has.
+    pub(super) min_free: Option<Located<Size>>,
     /// When it runs, as cron: five fields, or six with seconds first; in UTC.
     pub(super) schedule: Option<Text>,
     /// How often it runs; instead of `schedule`.
@@ -131,16 +163,16 @@ impl ReadTable for RawPolicy {
         if let Some(name) = &name {
             fields.call(format!("policy {:?}", name.written));
         }
-        check_companions(fields);
-        let keep_help = "say how long rows stay after their deadline: `keep = \"30d\"`, or \"0s\"";
-        let has_deadline = fields.has("deadline");
+        let source = fields.required("source", "name a source of this file: `source = \"…\"`");
+        let kind = kind(fields);
+        check_companions(kind, fields);
         Self {
             name,
-            source: fields.required("source", "name a source of this file: `source = \"…\"`"),
-            kind: fields.optional("kind"),
-            table: fields.required("table", "name the table: `table = \"access_tokens\"`"),
+            source,
+            kind,
+            table: fields.optional("table"),
             deadline: fields.optional("deadline"),
-            keep: if has_deadline { fields.required("keep", keep_help) } else { fields.optional("keep") },
+            keep: fields.optional("keep"),
             newest: fields.optional("newest"),
             per: fields.optional("per"),
             by: fields.optional("by"),
@@ -154,6 +186,14 @@ impl ReadTable for RawPolicy {
             after: fields.optional("after"),
             key: fields.optional("key"),
             zone: fields.optional("zone"),
+            path: fields.optional("path"),
+            include: fields.optional("include"),
+            exclude: fields.optional("exclude"),
+            min_depth: fields.optional("min_depth"),
+            empty_dirs: fields.optional("empty_dirs"),
+            max_bytes: fields.optional("max_bytes"),
+            max_count: fields.optional("max_count"),
+            min_free: fields.optional("min_free"),
             schedule: fields.optional("schedule"),
             every: fields.optional("every"),
             budget: fields.optional("budget"),
@@ -163,18 +203,68 @@ impl ReadTable for RawPolicy {
     }
 }
 
-/// Reports keys of a policy that lack what they need beside them.
-fn check_companions(fields: &mut Fields<'_, '_, '_>) {
+/// The kind that is said, or rows; `None` where it was refused.
+fn kind(fields: &mut Fields<'_, '_, '_>) -> Option<Kind> {
+    if !fields.has("kind") {
+        fields.value("kind");
+        return Some(Kind::Rows);
+    }
+    let text: Text = fields.optional("kind")?;
+    Kind::parse(&text, fields)
+}
+
+/// Reports keys of a policy that lack what they need beside them, and those
+/// that stand beside the wrong ones.
+fn check_companions(kind: Option<Kind>, fields: &mut Fields<'_, '_, '_>) {
+    // Without a kind nothing can be said of the others.
+    let Some(kind) = kind else { return };
+    kind.check_keys(fields);
+    match kind {
+        Kind::Rows => check_rows(fields),
+        Kind::Tree => {
+            let help = "say how long files stay: `keep = \"5d\"`; or how much of them: `max_bytes = \"10GiB\"`";
+            fields.lacks_all(&[["keep"].as_slice(), &LIMITS].concat(), help);
+        }
+        Kind::Prefix => fields.require("keep", "say how long objects stay: `keep = \"30d\"`"),
+        Kind::Stage => {}
+    }
+}
+
+fn check_rows(fields: &mut Fields<'_, '_, '_>) {
+    let help = "name the table: `table = \"access_tokens\"`; for files or objects, say `kind = \"tree\"`, \"prefix\" \
+                or \"stage\"";
+    fields.require("table", help);
     let help = "name the column that holds the deadline: `deadline = \"expires_at\"`; \
                 or say how many rows stay: `newest = 10`";
     if fields.lacks_both(["deadline", "newest"], help) {
         // What else is missing follows from that.
         return;
     }
+    if fields.has("deadline") {
+        fields.require("keep", "say how long rows stay after their deadline: `keep = \"30d\"`, or \"0s\"");
+    }
     let help = "name the deadline that it counts from: `deadline = \"created_at\"`; or remove `keep`";
     fields.needs_beside("keep", "deadline", help);
     fields.needs_beside("per", "newest", "say how many of each group stay: `newest = 10`; or remove `per`");
     fields.needs_beside("by", "newest", "say how many rows stay: `newest = 10`; or remove `by`");
+}
+
+/// What each kind needs, for the JSON Schema.
+fn kinds() -> serde_json::Value {
+    let of = |kind: &str| json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
+    let others = json!({ "properties": { "kind": { "enum": ["tree", "prefix", "stage"] } }, "required": ["kind"] });
+    json!([
+        { "if": { "not": others }, "then": {
+            "required": ["table"],
+            "anyOf": [{ "required": ["deadline", "keep"] }, { "required": ["newest"] }],
+            "dependentRequired": { "deadline": ["keep"], "keep": ["deadline"] },
+        } },
+        { "if": of("tree"), "then": { "anyOf": [
+            { "required": ["keep"] }, { "required": ["max_bytes"] },
+            { "required": ["max_count"] }, { "required": ["min_free"] },
+        ] } },
+        { "if": of("prefix"), "then": { "required": ["keep"] } },
+    ])
 }
 
 /// One column, or several that tell rows apart together.
@@ -185,6 +275,16 @@ pub(super) enum RawKey {
     One(#[schemars(length(min = 1))] Text),
     /// Several columns.
     Several(#[schemars(length(min = 1))] Located<Vec<Text>>),
+}
+
+impl RawKey {
+    /// Where it stands.
+    pub(super) fn span(&self) -> SourceSpan {
+        match self {
+            Self::One(text) => text.span,
+            Self::Several(list) => list.span,
+        }
+    }
 }
 
 impl Read for RawKey {

@@ -35,7 +35,7 @@ use super::values::{Located, Text};
     ]),
 )]
 pub(super) struct RawFile {
-    /// The databases, each by its name: `[source.NAME]`.
+    /// Where items live, each by its name: `[source.NAME]`.
     #[schemars(with = "BTreeMap<String, RawSource>", required)]
     pub(super) source: Option<RawSources>,
     /// The policies: `[[policy]]`, each with a name of its own.
@@ -97,12 +97,13 @@ impl Read for RawSources {
     }
 }
 
-/// A database.
+/// Where items live: a database, a directory or a bucket.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Source", deny_unknown_fields)]
 pub(super) struct RawSource {
     /// Where it is: `postgres://`, `postgresql://`, `mysql://`, `mariadb://` or
-    /// `sqlite:`. Keep passwords out of the file: `${DATABASE_URL}`.
+    /// `sqlite:`; `file:` for a directory; `s3://`, `az://` or `gs://` for a
+    /// bucket. Keep passwords out of the file: `${DATABASE_URL}`.
     #[schemars(required)]
     pub(super) url: Option<Text>,
     /// The schema (in MySQL and MariaDB: the database) that holds the tables.

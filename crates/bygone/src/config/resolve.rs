@@ -11,14 +11,15 @@ use jiff::tz::TimeZone;
 use miette::SourceSpan;
 
 use super::error::{Code, ConfigError, Findings, Problem};
+use super::kind::Kind;
 use super::limits::{self, BrakeLayer, BudgetLayer};
-use super::model::{Config, Policy, PolicySpans, Schedule, Source};
+use super::model::{Config, Place, Policy, PolicySpans, Rows, Schedule, Source, Subject};
 use super::policy::{RawKey, RawPolicy};
 use super::raw::{RawFile, RawSource};
 use super::suggest::nearest;
 use super::values::{Located, Text};
 use super::via::RawConditions;
-use super::{action, condition, deadline, newest, order, references, url, uses, via};
+use super::{action, condition, deadline, files, newest, order, references, url, uses, via};
 
 /// How far clocks may differ where the file does not say.
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
@@ -32,7 +33,7 @@ pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, Co
     let mut raw_policies = raw.policy.map(|policies| policies.0).unwrap_or_default();
     let file = FileLevel {
         // The names of refused sources too: what refers to them is right.
-        sources: raw_sources.iter().map(|(name, ..)| name.clone()).collect(),
+        sources: raw_sources.iter().map(|(name, _, raw)| (name.clone(), place(raw))).collect(),
         budget: BudgetLayer::check(raw.budget, &mut findings),
         brake: BrakeLayer::check(raw.brake, &mut findings),
     };
@@ -71,7 +72,8 @@ pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, Co
 
 /// What policies take from the rest of the file.
 pub(super) struct FileLevel {
-    sources: BTreeSet<String>,
+    /// What each source is, as far as its URL says so.
+    sources: BTreeMap<String, Option<Place>>,
     budget: BudgetLayer,
     brake: BrakeLayer,
 }
@@ -111,33 +113,94 @@ fn unique_names(policies: &[RawPolicy], findings: &mut Findings) {
     }
 }
 
+/// What is behind a source's URL; a bad one is reported with its source.
+fn place(raw: &RawSource) -> Option<Place> {
+    let (_, place) = url::check(raw.url.as_ref()?).ok()?;
+    Some(place)
+}
+
 fn source(name: &str, span: SourceSpan, raw: RawSource, findings: &mut Findings) -> Option<Source> {
     if !is_title(name) {
         findings.add(span, bad_title("the name of a source"));
+    }
+    if let Some(place) = place(&raw).filter(|place| *place != Place::Database) {
+        refuse_database_keys(&raw, place, findings);
     }
     let url_span = raw.url.as_ref().map(|url| url.span);
     let url = raw.url.and_then(|url| url::check(&url).map_err(|problem| findings.add(url.span, problem)).ok());
     let schema = raw.schema.map(|text| plain_name("schema", text, findings));
     let table_prefix = raw.table_prefix.map(|text| plain_name("table_prefix", text, findings));
+    let statement_timeout = limits::timeout("statement_timeout", raw.statement_timeout, findings);
+    let lock_timeout = limits::timeout("lock_timeout", raw.lock_timeout, findings);
+    let (url, place) = url?;
     Some(Source {
         name: name.to_owned(),
         schema: schema.flatten(),
         table_prefix: table_prefix.flatten(),
-        statement_timeout: limits::timeout("statement_timeout", raw.statement_timeout, findings),
-        lock_timeout: limits::timeout("lock_timeout", raw.lock_timeout, findings),
-        url: url?,
+        statement_timeout,
+        lock_timeout,
+        url,
+        place,
         url_span: url_span?,
     })
 }
 
-fn policy(raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<Policy> {
-    let spans = policy_spans(&raw);
-    check_with(&raw, findings);
-    let name = raw.name.and_then(|text| policy_name(text, findings));
-    let source = raw.source.filter(|text| is_known_source(text, file, findings)).map(|text| text.value);
-    if let Some(kind) = raw.kind {
-        check_kind(&kind, findings);
+/// Reports what only a database can be told.
+fn refuse_database_keys(raw: &RawSource, place: Place, findings: &mut Findings) {
+    let text = |text: &Option<Text>| text.as_ref().map(|text| text.span);
+    let time = |time: &Option<Located<SignedDuration>>| time.map(|time| time.span);
+    let keys = [
+        ("schema", text(&raw.schema)),
+        ("table_prefix", text(&raw.table_prefix)),
+        ("statement_timeout", time(&raw.statement_timeout)),
+        ("lock_timeout", time(&raw.lock_timeout)),
+    ];
+    for (key, span) in keys {
+        if let Some(span) = span {
+            let problem = Problem::new(Code::UnknownKey, format!("`{key}` means nothing to {}", place.what()))
+                .label("only a database has that")
+                .help("remove it");
+            findings.add(span, problem);
+        }
     }
+}
+
+fn policy(mut raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<Policy> {
+    let spans = policy_spans(&raw);
+    let kind = raw.kind;
+    let name = raw.name.take().and_then(|text| policy_name(text, findings));
+    let source = raw.source.take().filter(|text| is_known_source(text, file, findings));
+    let after = raw.after.take().and_then(|list| order::names(list, findings));
+    let schedule = schedule(raw.schedule.take(), raw.every.take(), findings);
+    let budget = BudgetLayer::check(raw.budget.take(), findings).over(&file.budget);
+    let brake = BrakeLayer::check(raw.brake.take(), findings).over(&file.brake);
+    if let (Some(kind), Some(source)) = (kind, &source)
+        && let Some(place) = file.sources.get(&source.value).copied().flatten()
+    {
+        kind.check_place(place, source, findings);
+    }
+    let subject = match kind {
+        Some(Kind::Rows) => rows(raw, findings).map(|rows| Subject::Rows(Box::new(rows))),
+        Some(Kind::Tree) => files::tree(raw, findings).map(Subject::Tree),
+        Some(Kind::Prefix) => files::prefix(raw, findings).map(Subject::Prefix),
+        Some(Kind::Stage) => Some(Subject::Stage(files::stage(&raw))),
+        None => None,
+    };
+    Some(Policy {
+        name: name?,
+        source: source?.value,
+        subject: subject?,
+        after: after.unwrap_or_default(),
+        budget,
+        brake,
+        schedule,
+        spans: spans?,
+    })
+}
+
+/// What a policy says of the rows of a table.
+fn rows(raw: RawPolicy, findings: &mut Findings) -> Option<Rows> {
+    check_with(&raw, findings);
     let table = raw.table.and_then(|text| plain_name("table", text, findings));
     let deadline = raw.deadline.and_then(|raw| deadline::resolve(raw.value, findings));
     let newest = newest::resolve(raw.newest, raw.per, raw.by, findings);
@@ -148,15 +211,9 @@ fn policy(raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<P
         raw.unless_referenced_by.and_then(|list| references::columns("unless_referenced_by", list, findings));
     let with = raw.with.and_then(|list| references::chains("with", list, findings));
     let action = action::resolve(raw.clear, raw.set, findings);
-    let after = raw.after.and_then(|list| order::names(list, findings));
     let key = raw.key.map(|key| key_columns(key, findings));
     let zone = raw.zone.map(|text| iana_zone(&text, findings));
-    let schedule = schedule(raw.schedule, raw.every, findings);
-    let budget = BudgetLayer::check(raw.budget, findings).over(&file.budget);
-    let brake = BrakeLayer::check(raw.brake, findings).over(&file.brake);
-    Some(Policy {
-        name: name?,
-        source: source?,
+    Some(Rows {
         table: table?,
         deadline,
         keep: raw.keep.map_or(SignedDuration::ZERO, |keep| keep.value),
@@ -167,38 +224,43 @@ fn policy(raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Option<P
         unless_referenced_by: unless_referenced_by.unwrap_or_default(),
         with: with.unwrap_or_default(),
         action,
-        after: after.unwrap_or_default(),
         key: key.flatten(),
         zone: zone.flatten(),
-        budget,
-        brake,
-        schedule,
-        spans: spans?,
     })
 }
 
 /// `None` where something that must be there is not.
 fn policy_spans(raw: &RawPolicy) -> Option<PolicySpans> {
+    let text = |text: &Option<Text>| text.as_ref().map(|text| text.span);
     let list = |list: &Option<Located<Vec<Text>>>| list.as_ref().map(|list| list.span);
+    let keys = [
+        ("table", text(&raw.table)),
+        ("deadline", raw.deadline.as_ref().map(|deadline| deadline.span)),
+        ("keep", raw.keep.map(|keep| keep.span)),
+        ("newest", raw.newest.map(|newest| newest.span)),
+        ("per", list(&raw.per)),
+        ("by", text(&raw.by)),
+        ("where", text(&raw.where_)),
+        ("unless", raw.unless.as_ref().map(RawConditions::span)),
+        ("only_if", raw.only_if.as_ref().map(RawConditions::span)),
+        ("unless_referenced_by", list(&raw.unless_referenced_by)),
+        ("with", list(&raw.with)),
+        ("clear", list(&raw.clear)),
+        ("set", raw.set.as_ref().map(|set| set.span)),
+        ("key", raw.key.as_ref().map(RawKey::span)),
+        ("path", text(&raw.path)),
+        ("include", list(&raw.include)),
+        ("exclude", list(&raw.exclude)),
+        ("min_depth", raw.min_depth.map(|depth| depth.span)),
+        ("empty_dirs", raw.empty_dirs.map(|truth| truth.span)),
+        ("max_bytes", raw.max_bytes.map(|size| size.span)),
+        ("max_count", raw.max_count.map(|count| count.span)),
+        ("min_free", raw.min_free.map(|size| size.span)),
+    ];
     Some(PolicySpans {
         name: raw.name.as_ref()?.span,
         source: raw.source.as_ref()?.span,
-        table: raw.table.as_ref()?.span,
-        deadline: raw.deadline.as_ref().map(|deadline| deadline.span),
-        newest: raw.newest.map(|newest| newest.span),
-        per: list(&raw.per),
-        by: raw.by.as_ref().map(|text| text.span),
-        where_: raw.where_.as_ref().map(|text| text.span),
-        unless: raw.unless.as_ref().map(RawConditions::span),
-        only_if: raw.only_if.as_ref().map(RawConditions::span),
-        unless_referenced_by: list(&raw.unless_referenced_by),
-        with: list(&raw.with),
-        clear: list(&raw.clear),
-        set: raw.set.as_ref().map(|set| set.span),
-        key: raw.key.as_ref().map(|key| match key {
-            RawKey::One(text) => text.span,
-            RawKey::Several(list) => list.span,
-        }),
+        keys: keys.into_iter().filter_map(|(key, span)| Some((key, span?))).collect(),
     })
 }
 
@@ -243,10 +305,10 @@ pub(super) fn bad_title(what: &str) -> Problem {
 
 /// Whether there is such a source, which is reported where not.
 pub(super) fn is_known_source(text: &Text, file: &FileLevel, findings: &mut Findings) -> bool {
-    if file.sources.contains(&text.value) {
+    if file.sources.contains_key(&text.value) {
         return true;
     }
-    let names = file.sources.iter().map(String::as_str);
+    let names = file.sources.keys().map(String::as_str);
     let label = match nearest(&text.value, names.clone()) {
         Some(near) => format!("did you mean {near:?}?"),
         None => "not a source of this file".to_owned(),
@@ -261,16 +323,6 @@ pub(super) fn is_known_source(text: &Text, file: &FileLevel, findings: &mut Find
         Problem::new(Code::MissingSource, format!("there is no source {:?}", text.written)).label(label).help(help);
     findings.add(text.span, problem);
     false
-}
-
-fn check_kind(kind: &Text, findings: &mut Findings) {
-    if kind.value == "rows" {
-        return;
-    }
-    let problem = Problem::new(Code::BadValue, "the only `kind` so far is \"rows\"")
-        .label("not supported yet")
-        .help("write `kind = \"rows\"`, or leave `kind` out");
-    findings.add(kind.span, problem);
 }
 
 fn key_columns(raw: RawKey, findings: &mut Findings) -> Option<Vec<String>> {
@@ -310,7 +362,7 @@ fn is_blank_or_control(name: &str) -> bool {
     name.trim().is_empty() || name.contains(char::is_control)
 }
 
-fn iana_zone(text: &Text, findings: &mut Findings) -> Option<String> {
+pub(super) fn iana_zone(text: &Text, findings: &mut Findings) -> Option<String> {
     let zone = TimeZone::get(&text.value).ok();
     // The name in its own spelling: databases are stricter about case.
     if let Some(name) = zone.as_ref().and_then(TimeZone::iana_name) {

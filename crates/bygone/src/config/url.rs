@@ -4,14 +4,14 @@ use std::fmt;
 use std::ops::Range;
 
 use super::error::{Code, Problem};
+use super::model::Place;
 use super::values::Text;
 
 /// The schemes of databases that speak over the network.
 const SERVERS: [&str; 4] = ["postgres", "postgresql", "mysql", "mariadb"];
 
-/// Schemes that may be named in a message even if they were filled in: they
-/// are known words, and so no part of a secret.
-const PLANNED: [&str; 4] = ["s3", "az", "gs", "file"];
+/// The schemes of buckets.
+const BUCKETS: [&str; 3] = ["s3", "az", "gs"];
 
 /// A URL that may hold a password: `Debug` and `Display` hide it.
 #[derive(Clone, PartialEq, Eq)]
@@ -77,38 +77,44 @@ fn user_password(url: &str) -> Option<Range<usize>> {
 }
 
 /// Takes the URL of a source that this version can sweep.
-pub(super) fn check(url: &Text) -> Result<Secret, Problem> {
+pub(super) fn check(url: &Text) -> Result<(Secret, Place), Problem> {
     let Some((scheme, rest)) = url.value.split_once(':') else {
         return Err(bad("a source's `url` must begin with a scheme").help(KNOWN));
     };
     // Paths of files may hold spaces; addresses of servers may not.
-    let is_file = scheme == "sqlite";
+    let is_file = matches!(scheme, "sqlite" | "file");
     if url.value.contains(|c: char| c.is_control() || (c == ' ' && !is_file)) {
         return Err(bad("a URL has no spaces or control characters")
             .help("write a space as `%20`; a file filled in by `${file:…}` must hold one line"));
     }
+    let place = match scheme {
+        "sqlite" => Place::Database,
+        "file" => Place::Directory,
+        server if SERVERS.contains(&server) => Place::Database,
+        bucket if BUCKETS.contains(&bucket) => Place::Bucket,
+        _ => return Err(unsupported(url, scheme)),
+    };
     let complete = if is_file {
         !rest.trim_start_matches('/').is_empty()
-    } else if SERVERS.contains(&scheme) {
-        rest.strip_prefix("//").is_some_and(|rest| !rest.is_empty())
     } else {
-        return Err(unsupported(url, scheme));
+        rest.strip_prefix("//").is_some_and(|rest| !rest.is_empty())
     };
     if !complete {
         return Err(bad("this URL says no place: nothing follows the scheme").help(KNOWN));
     }
-    Ok(Secret(url.value.clone()))
+    Ok((Secret(url.value.clone()), place))
 }
 
 const KNOWN: &str = "write `postgres://user@host/database`, `mysql://user@host/database`, \
-                     `mariadb://user@host/database` or `sqlite:path/to/file.db`";
+                     `mariadb://user@host/database` or `sqlite:path/to/file.db`; `file:/path/to/directory`; \
+                     `s3://bucket`, `az://container` or `gs://bucket`";
 
 fn unsupported(url: &Text, scheme: &str) -> Problem {
-    let may_be_named = url.written.starts_with(scheme) || PLANNED.contains(&scheme);
-    let named = if may_be_named {
-        format!("the scheme `{scheme}:` is not supported yet")
+    // One that was filled in may be part of a secret.
+    let named = if url.written.starts_with(scheme) {
+        format!("the scheme `{scheme}:` is not supported")
     } else {
-        "the scheme of this URL is not supported yet".to_owned()
+        "the scheme of this URL is not supported".to_owned()
     };
     bad(&named).help(KNOWN)
 }
@@ -154,6 +160,11 @@ mod tests {
             "sqlite://a.db?mode=rw",
             "sqlite::memory:",
             "sqlite:/srv/my files/a.db",
+            "file:/srv/uploads",
+            "file:///srv/my files",
+            "s3://bucket/logs?region=eu-central-1",
+            "az://container",
+            "gs://bucket",
         ] {
             assert!(check(&Text::plain(url)).is_ok(), "{url}");
         }
@@ -167,7 +178,11 @@ mod tests {
             "sqlite:",
             "sqlite://",
             "Postgres://h/d",
-            "s3://bucket",
+            "file:",
+            "file:///",
+            "s3://",
+            "s3:bucket",
+            "ftp://host",
             "://",
             "mysql://a b",
             "sqlite:a\n",

@@ -3,6 +3,7 @@
 //! It is no film: it makes a real database and a real `bygone.toml` and runs the same code as `plan` and `sweep`.
 
 mod auth_server;
+mod files;
 mod survivors;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 
 use self::auth_server::AuthServer;
+use self::files::Files;
 use crate::assembly::{Access, assemble};
 use crate::cli;
 use crate::config::{self, Config, ProcessEnv};
@@ -32,14 +34,16 @@ pub(crate) async fn run(flags: &cli::Demo, clock: &Arc<dyn Clock>, cancel: Cance
     // Whole seconds, so that rows can be made which end exactly on the boundary.
     let boundary = Boundary::at(Timestamp::from_second(clock.now().as_second()).unwrap_or_default());
     let server = AuthServer::create(place.path(), boundary.instant(), flags.rows).map_err(|e| broken(&e))?;
-    let config = write_config(place.path(), &server)?;
+    let files = Files::create(place.path(), boundary.instant()).map_err(|e| broken(&e))?;
+    let text = format!("{}{}", server.config_text(), files.config_text());
+    let config = write_config(place.path(), &text)?;
     output::talk(format!(
-        "An auth server's database with {} rows in {} tables, in {}\n",
+        "An auth server's database with {} rows in {} tables, a directory of uploads and a staging area, in {}\n",
         output::grouped(u64::from(flags.rows)),
         auth_server::TABLES.len(),
         place.path().display()
     ));
-    output::data(format!("The policies (bygone.toml):\n\n{}", server.config_text()));
+    output::data(format!("The policies (bygone.toml):\n\n{text}"));
 
     output::data("What a sweep would do (bygone plan):");
     let mut assembly = assemble(&config, config.policies.iter().collect(), Access::Read, clock).await;
@@ -50,8 +54,9 @@ pub(crate) async fn run(flags: &cli::Demo, clock: &Arc<dyn Clock>, cancel: Cance
     let report = sweep_at(&config, Some(boundary), clock, cancel.clone()).await?;
     output::data(output::report::render(&report));
 
-    output::data("\nWhat survived, and why (asked of the database itself):");
-    output::data(survivors::render(&server, boundary.instant()).map_err(|e| broken(&e))?);
+    output::data("\nWhat survived, and why (asked of the database and the directories themselves):");
+    let left = files.survivors().map_err(|e| broken(&e))?;
+    output::data(survivors::render(&server, left, boundary.instant()).map_err(|e| broken(&e))?);
     let exit = Exit::of_sweep(&report.policies);
     if exit == Exit::Done && !flags.once && std::io::stdout().is_terminal() {
         live(&server, &config, clock, cancel).await?;
@@ -98,9 +103,9 @@ async fn sweep_at(
     Ok(sweep::execute(config, assembly, &BTreeMap::new(), clock, cancel).await)
 }
 
-fn write_config(place: &Path, server: &AuthServer) -> Result<Config, Problem> {
+fn write_config(place: &Path, text: &str) -> Result<Config, Problem> {
     let path = place.join("bygone.toml");
-    std::fs::write(&path, server.config_text()).map_err(|error| broken(&error))?;
+    std::fs::write(&path, text).map_err(|error| broken(&error))?;
     config::load(&path, &ProcessEnv).map_err(|error| broken(&error))
 }
 

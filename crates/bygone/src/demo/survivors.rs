@@ -7,11 +7,11 @@ use rusqlite::types::Value;
 use super::auth_server::{AuthServer, DemoTable, TABLES};
 use crate::output::{grouped, table};
 
-/// A table of survivors by reason.
-pub(super) fn render(server: &AuthServer, boundary: Timestamp) -> rusqlite::Result<String> {
+/// A table of survivors by reason: rows, and behind them what is left of the `files`.
+pub(super) fn render(server: &AuthServer, files: Vec<Vec<String>>, boundary: Timestamp) -> rusqlite::Result<String> {
     let connection = server.connect()?;
     let mut rows =
-        table(&["table", "left", "not over yet", "over, but kept", "exactly on the boundary", "no deadline", "bygone"]);
+        table(&["place", "left", "not over yet", "over, but kept", "exactly on the boundary", "no deadline", "bygone"]);
     for demo in &TABLES {
         let cutoff = boundary - demo.keep;
         let moment = |at: Timestamp| (demo.write)(at, 0);
@@ -27,6 +27,9 @@ pub(super) fn render(server: &AuthServer, boundary: Timestamp) -> rusqlite::Resu
             count("{} IS NULL", &[])?,
             count("{} < ?", &[&moment(cutoff)])?,
         ]);
+    }
+    for left in files {
+        rows.add_row(left);
     }
     Ok(rows.to_string())
 }

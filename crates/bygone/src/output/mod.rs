@@ -79,6 +79,19 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
+/// A number of items, with their bytes where the source knows.
+pub(crate) fn with_bytes(items: u64, bytes: Option<u64>) -> String {
+    match bytes {
+        Some(bytes) if items > 0 => format!("{} ({})", grouped(items), size(bytes)),
+        _ => grouped(items),
+    }
+}
+
+/// Bytes for people.
+pub(crate) fn size(bytes: u64) -> String {
+    bytesize::ByteSize(bytes).display().iec().to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::grouped;

@@ -1,16 +1,16 @@
 //! A plan, for people.
 
-use super::{grouped, table};
+use super::{grouped, table, with_bytes};
 use crate::plan::{Plan, PlannedAction, PolicyPlan};
 
 /// The plan as a table, with what to look at below it.
 pub(crate) fn render(plan: &Plan) -> String {
-    let mut rows = table(&["policy", "table", "would remove", "oldest deadline", "walk", "index", "about"]);
+    let mut rows = table(&["policy", "place", "would remove", "oldest deadline", "walk", "index", "about"]);
     for policy in &plan.policies {
         let none = || "–".to_owned();
         rows.add_row([
             policy.policy.clone(),
-            policy.table.clone().unwrap_or_else(none),
+            policy.table.clone().or_else(|| policy.path.clone()).unwrap_or_else(none),
             would_remove(policy),
             policy.oldest.as_deref().map_or_else(none, |oldest| oldest.replace(".000000Z", "Z")),
             policy.walk.clone().unwrap_or_else(none),
@@ -32,9 +32,11 @@ fn would_remove(policy: &PolicyPlan) -> String {
     match (&policy.error, policy.would_remove) {
         (Some(_), _) => policy.outcome.as_str().to_owned(),
         (None, None) => "unknown".to_owned(),
-        (None, Some(items)) if policy.brake.is_some() => format!("{} (brake)", grouped(items)),
+        (None, Some(items)) if policy.brake.is_some() => {
+            format!("{} (brake)", with_bytes(items, policy.bytes))
+        }
         (None, Some(items)) if policy.action == PlannedAction::Change => format!("{} (changed)", grouped(items)),
-        (None, Some(items)) => grouped(items),
+        (None, Some(items)) => with_bytes(items, policy.bytes),
     }
 }
 
@@ -50,7 +52,7 @@ fn remarks(policy: &PolicyPlan) -> Vec<String> {
         lines.push(format!("rows of {} go along, in that order", policy.children.join(", ")));
     }
     if policy.unreadable > 0 {
-        lines.push(format!("{} rows have no deadline that can be read; they stay", grouped(policy.unreadable)));
+        lines.push(format!("{} items have no deadline that can be read; they stay", grouped(policy.unreadable)));
     }
     lines.extend(policy.brake.iter().map(|why| format!("the brake would hold: {why}")));
     lines.extend(policy.warnings.iter().cloned());

@@ -1,4 +1,4 @@
-//! Progress on a terminal: one bar a policy, with rows per second and what is left.
+//! Progress on a terminal: one bar a policy, with items per second and what is left.
 
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bygone_core::{Event, Observer};
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
-const TEMPLATE: &str = "{prefix:<28!} {bar:24} {human_pos:>12} of {human_len} {rate:>12} rows/s {eta:>5} left";
+const TEMPLATE: &str = "{prefix:<28!} {bar:24} {human_pos:>12} of {human_len} {rate:>12} items/s {eta:>5} left";
 
 /// Draws bars while a sweep runs.
 struct Progress {

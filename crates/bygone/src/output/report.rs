@@ -2,7 +2,7 @@
 
 use bygone_core::{PolicyReport, Report, format_instant};
 
-use super::{grouped, table};
+use super::{grouped, table, with_bytes};
 
 /// The report as a table with a closing line.
 pub(crate) fn render(report: &Report) -> String {
@@ -11,7 +11,7 @@ pub(crate) fn render(report: &Report) -> String {
         rows.add_row([
             policy.policy.clone(),
             policy.outcome.as_str().to_owned(),
-            grouped(policy.tally.removed),
+            with_bytes(policy.tally.removed, policy.tally.bytes),
             kept_back(policy),
             grouped(policy.pages),
             time(policy.elapsed_ms),

@@ -6,6 +6,7 @@
 mod bad_input;
 mod clock;
 mod crash;
+mod files;
 mod memory;
 mod packs;
 mod plan_writes_nothing;

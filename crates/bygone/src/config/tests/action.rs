@@ -1,11 +1,11 @@
 //! `clear` and `set`.
 
 use super::super::model::{Action, Assignment, NewValue};
-use super::{at, policy, refusal, with_policy_lines};
+use super::{at, policy, refusal, rows, with_policy_lines};
 
 /// The assignments of a policy with these lines.
 fn columns(lines: &str) -> Vec<Assignment> {
-    match policy(lines).action {
+    match rows(lines).action {
         Action::Update { columns } => columns,
         Action::Remove => panic!("{lines}"),
     }
@@ -54,8 +54,8 @@ fn both_together_and_the_spans() {
     let places: Vec<String> = found.iter().map(|assignment| at(lines, assignment.span)).collect();
     assert_eq!(places, ["\"m\"", "z", "\"a b\""]);
     let spans = policy(lines).spans;
-    assert_eq!(at(lines, spans.clear.unwrap()), "[\"m\"]");
-    assert_eq!(at(lines, spans.set.unwrap()), "{ z = 1, \"a b\" = true }");
+    assert_eq!(at(lines, spans.keys["clear"]), "[\"m\"]");
+    assert_eq!(at(lines, spans.keys["set"]), "{ z = 1, \"a b\" = true }");
     let headed = columns("[policy.set]\nb = 1\na = 2");
     assert_eq!(values(&headed), [("b", &NewValue::Int(1)), ("a", &NewValue::Int(2))]);
 }

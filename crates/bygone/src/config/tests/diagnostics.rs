@@ -295,20 +295,21 @@ fn bad_duration_overflow() {
 
 #[test]
 fn bad_url() {
-    let text = with_url("s3://ada:pw@bucket/x");
+    let text = with_url("ftp://ada:pw@host/x");
     insta::assert_snapshot!(refusal(&text), @r#"
     config::bad_url
 
-      x the scheme `s3:` is not supported yet
+      x the scheme `ftp:` is not supported
        ,-[bygone.toml:2:7]
      1 | [source.auth]
-     2 | url = "s3://ada:**@bucket/x"
-       :       ^^^^^^^^^^^|^^^^^^^^^^
-       :                  `-- this URL
+     2 | url = "ftp://ada:**@host/x"
+       :       ^^^^^^^^^^|^^^^^^^^^^
+       :                 `-- this URL
      3 | [[policy]]
        `----
       help: write `postgres://user@host/database`, `mysql://user@host/database`,
-            `mariadb://user@host/database` or `sqlite:path/to/file.db`
+            `mariadb://user@host/database` or `sqlite:path/to/file.db`; `file:/
+            path/to/directory`; `s3://bucket`, `az://container` or `gs://bucket`
     "#);
 }
 
@@ -421,7 +422,7 @@ fn bad_deadline() {
      8 | keep = "1d"
        `----
       help: remove it, or use one of the keys known here: epoch_s, epoch_ms,
-            epoch_us, ulid, uuid7
+            epoch_us, ulid, uuid7, key
 
     Error: config::wrong_type
 

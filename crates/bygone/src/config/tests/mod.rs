@@ -3,6 +3,7 @@
 
 mod action;
 mod diagnostics;
+mod files;
 mod keys;
 mod newest;
 mod order;
@@ -17,7 +18,7 @@ use std::path::Path;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, SourceSpan};
 
-use super::{Config, ConfigError, Env, Policy, parse};
+use super::{Config, ConfigError, Env, Policy, Rows, parse};
 
 /// A fixed environment: variables that look like secrets, to see them leak.
 pub(super) struct TestEnv;
@@ -54,6 +55,11 @@ pub(super) fn policy(lines: &str) -> Policy {
     let mut config = config(&with_policy_lines(lines)).unwrap();
     assert_eq!(config.policies.len(), 1);
     config.policies.remove(0)
+}
+
+/// What the policy of [`policy`] says of rows.
+pub(super) fn rows(lines: &str) -> Rows {
+    policy(lines).rows().unwrap().clone()
 }
 
 /// What stands in the file of [`policy`] at `span`.

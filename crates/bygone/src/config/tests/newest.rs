@@ -17,17 +17,17 @@ fn alone_and_with_a_deadline() {
     let wanted =
         Newest { rows: 3, per: vec!["user".to_owned(), "expires_at".to_owned()], by: Some("made_at".to_owned()) };
     let both = policy(lines);
-    assert_eq!(both.newest.as_ref(), Some(&wanted));
-    assert_eq!(both.keep, SignedDuration::from_hours(24));
-    assert!(both.deadline.is_some());
+    assert_eq!(both.rows().unwrap().newest.as_ref(), Some(&wanted));
+    assert_eq!(both.rows().unwrap().keep, SignedDuration::from_hours(24));
+    assert!(both.rows().unwrap().deadline.is_some());
     let spans = &both.spans;
-    assert_eq!(at(lines, spans.newest.unwrap()), "3");
-    assert_eq!(at(lines, spans.per.unwrap()), "[\"user\", \"${COLUMN}\"]");
-    assert_eq!(at(lines, spans.by.unwrap()), "\"made_at\"");
+    assert_eq!(at(lines, spans.keys["newest"]), "3");
+    assert_eq!(at(lines, spans.keys["per"]), "[\"user\", \"${COLUMN}\"]");
+    assert_eq!(at(lines, spans.keys["by"]), "\"made_at\"");
     let alone = config(&without_deadline("newest = 1")).unwrap().policies.remove(0);
-    assert_eq!(alone.newest, Some(Newest { rows: 1, per: Vec::new(), by: None }));
-    assert_eq!((alone.deadline, alone.keep), (None, SignedDuration::ZERO));
-    assert!(alone.spans.deadline.is_none());
+    assert_eq!(alone.rows().unwrap().newest, Some(Newest { rows: 1, per: Vec::new(), by: None }));
+    assert_eq!((alone.rows().unwrap().deadline.clone(), alone.rows().unwrap().keep), (None, SignedDuration::ZERO));
+    assert!(alone.spans.keys.get("deadline").copied().is_none());
 }
 
 #[test]

@@ -81,9 +81,9 @@ fn a_pack_is_taken_as_it_is() {
     assert_eq!(names(&config), ["shop-carts", "shop-orders"]);
     assert_eq!(config.disabled, ["shop-visits"]);
     let [carts, orders] = config.policies.as_slice() else { unreachable!() };
-    assert_eq!((carts.source.as_str(), carts.table.as_str()), ("auth", "carts"));
+    assert_eq!((carts.source.as_str(), carts.rows().unwrap().table.as_str()), ("auth", "carts"));
     // Its text holds no placeholders.
-    assert_eq!(carts.where_.as_deref(), Some("note <> '${SECRET} $$'"));
+    assert_eq!(carts.rows().unwrap().where_.as_deref(), Some("note <> '${SECRET} $$'"));
     assert_eq!(orders.after, ["shop-carts"]);
     assert_eq!(orders.schedule, Some(Schedule::Every(SignedDuration::from_hours(1))));
 }
@@ -96,12 +96,15 @@ fn what_is_said_replaces_what_the_pack_says() {
          [use.policy.shop-visits]\nenabled = true\ntable = \"looks\"\nclear = [\"ip\"]\n",
     );
     let [carts, orders, visits] = config.policies.as_slice() else { panic!("{:?}", names(&config)) };
-    assert_eq!(carts.keep, SignedDuration::from_hours(30 * 24));
+    assert_eq!(carts.rows().unwrap().keep, SignedDuration::from_hours(30 * 24));
     assert_eq!(carts.schedule, Some(Schedule::Every(SignedDuration::from_hours(2))));
     assert_eq!(orders.schedule, Some(Schedule::Cron("0 0 * * *".to_owned())));
-    assert_eq!((orders.budget.page, orders.keep), (Some(7), SignedDuration::from_hours(24)));
-    assert_eq!((visits.table.as_str(), visits.newest.as_ref().unwrap().rows), ("looks", 3));
-    assert!(matches!(visits.action, Action::Update { .. }));
+    assert_eq!((orders.budget.page, orders.rows().unwrap().keep), (Some(7), SignedDuration::from_hours(24)));
+    assert_eq!(
+        (visits.rows().unwrap().table.as_str(), visits.rows().unwrap().newest.as_ref().unwrap().rows),
+        ("looks", 3)
+    );
+    assert!(matches!(visits.rows().unwrap().action, Action::Update { .. }));
 }
 
 #[test]
@@ -138,9 +141,15 @@ fn spans_point_at_the_pack_or_at_what_is_said() {
     let at = |span: SourceSpan| &text[span.offset()..span.offset() + span.len()];
     let orders = &config.policies[1];
     assert_eq!((at(orders.spans.name), at(orders.spans.source)), ("\"shop\"", "\"auth\""));
-    assert_eq!((at(orders.spans.table), orders.spans.deadline.map(at)), ("\"bills\"", Some("\"shop\"")));
-    assert_eq!(orders.with[0].links.iter().map(|link| at(link.span)).collect::<Vec<_>>(), ["\"shop\"", "\"shop\""]);
-    assert_eq!(at(orders.deadline.as_ref().unwrap().columns[0].span), "\"shop\"");
+    assert_eq!(
+        (at(orders.spans.keys["table"]), orders.spans.keys.get("deadline").copied().map(at)),
+        ("\"bills\"", Some("\"shop\""))
+    );
+    assert_eq!(
+        orders.rows().unwrap().with[0].links.iter().map(|link| at(link.span)).collect::<Vec<_>>(),
+        ["\"shop\"", "\"shop\""]
+    );
+    assert_eq!(at(orders.rows().unwrap().deadline.as_ref().unwrap().columns[0].span), "\"shop\"");
 }
 
 /// A link of a chain is not looked for in the name of the pack, even where both are as long.
@@ -149,7 +158,7 @@ fn a_name_as_long_as_the_text_of_the_pack() {
     const SHOPS: &[Pack] = &[Pack { name: "a-shop-b", text: SHOP }];
     let text = file("").replace("\"shop\"", "\"a-shop-b\"");
     let config = parse_with(SHOPS, "bygone.toml", &text, Path::new("/nowhere"), &TestEnv).unwrap();
-    let [chain] = config.policies[1].with.as_slice() else { unreachable!() };
+    let [chain] = config.policies[1].rows().unwrap().with.as_slice() else { unreachable!() };
     assert!(chain.links.iter().all(|link| link.span == chain.span));
 }
 

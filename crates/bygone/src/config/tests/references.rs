@@ -1,7 +1,7 @@
 //! `with` and `unless_referenced_by`.
 
 use super::super::model::ColumnRef;
-use super::{at, policy, refusal, with_policy_lines};
+use super::{at, policy, refusal, rows, with_policy_lines};
 
 fn names(links: &[ColumnRef]) -> Vec<(&str, &str)> {
     links.iter().map(|link| (link.table.as_str(), link.column.as_str())).collect()
@@ -18,18 +18,18 @@ fn chains_are_taken_in_the_order_written() {
         ("a.${COLUMN} -> c.d", &[("a", "expires_at"), ("c", "d")]),
     ];
     for (written, wanted) in cases {
-        let with = policy(&format!("with = [{written:?}]")).with;
+        let with = rows(&format!("with = [{written:?}]")).with;
         assert_eq!(with.len(), 1);
         assert_eq!(names(&with[0].links), wanted, "{written}");
     }
-    let with = policy(r#"with = ["a.x -> b.y", "b.y", "a.z"]"#).with;
+    let with = rows(r#"with = ["a.x -> b.y", "b.y", "a.z"]"#).with;
     let chains: Vec<_> = with.iter().map(|chain| names(&chain.links)).collect();
     assert_eq!(chains, [vec![("a", "x"), ("b", "y")], vec![("b", "y")], vec![("a", "z")]]);
 }
 
 #[test]
 fn references_are_taken_in_the_order_written() {
-    let columns = policy(r#"unless_referenced_by = ["b.x", "a.y", "s.a.y", "a.${COLUMN}"]"#).unless_referenced_by;
+    let columns = rows(r#"unless_referenced_by = ["b.x", "a.y", "s.a.y", "a.${COLUMN}"]"#).unless_referenced_by;
     assert_eq!(names(&columns), [("b", "x"), ("a", "y"), ("s.a", "y"), ("a", "expires_at")]);
 }
 
@@ -39,16 +39,18 @@ fn spans_point_at_links() {
                  unless_referenced_by = [\"x.y\"]";
     let policy = policy(lines);
     let at = |span| at(lines, span);
-    let places = |chain: usize| -> Vec<String> { policy.with[chain].links.iter().map(|link| at(link.span)).collect() };
+    let places = |chain: usize| -> Vec<String> {
+        policy.rows().unwrap().with[chain].links.iter().map(|link| at(link.span)).collect()
+    };
     assert_eq!(places(0), ["é.b", "c.d"]);
     assert_eq!(places(1), ["'e.f'"]);
     // Where the value does not stand there as it is, the whole is shown.
     assert_eq!(places(2), ["\"g.${COLUMN} -> h.i\"", "\"g.${COLUMN} -> h.i\""]);
     assert_eq!(places(3), ["\"j\\u002ek -> l.m\"", "\"j\\u002ek -> l.m\""]);
-    assert_eq!(at(policy.with[0].span), "\"é.b ->  c.d\"");
-    assert_eq!(at(policy.unless_referenced_by[0].span), "\"x.y\"");
-    assert!(at(policy.spans.with.unwrap()).starts_with("[\"é"));
-    assert_eq!(policy.spans.unless_referenced_by.map(at).as_deref(), Some("[\"x.y\"]"));
+    assert_eq!(at(policy.rows().unwrap().with[0].span), "\"é.b ->  c.d\"");
+    assert_eq!(at(policy.rows().unwrap().unless_referenced_by[0].span), "\"x.y\"");
+    assert!(at(policy.spans.keys.get("with").copied().unwrap()).starts_with("[\"é"));
+    assert_eq!(policy.spans.keys.get("unless_referenced_by").copied().map(at).as_deref(), Some("[\"x.y\"]"));
 }
 
 #[test]

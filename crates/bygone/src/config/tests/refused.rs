@@ -65,7 +65,7 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
     (
         Code::BadValue,
         &[
-            "kind = \"tree\"",
+            "kind = \"trees\"",
             "key = \"\"",
             "key = []",
             "key = [\"a\", \" \"]",
@@ -175,7 +175,7 @@ const VALUES: &[(Code, &str, &[&str])] = &[
     (
         Code::BadUrl,
         "\"sqlite:a.db\"",
-        &["\"\"", "\"host\"", "\"s3://bucket\"", "\"mongodb://h/d\"", "\"postgres://\"", "\"${SECRET}\""],
+        &["\"\"", "\"host\"", "\"ftp://bucket\"", "\"mongodb://h/d\"", "\"postgres://\"", "\"${SECRET}\""],
     ),
     (Code::WrongType, "\"sqlite:a.db\"", &["1", "{ host = \"h\" }"]),
     (Code::BadValue, "\"sqlite:a.db\"", &["\"sqlite:a.db\"\nschema = \"\"", "\"sqlite:a.db\"\ntable_prefix = \" \""]),

@@ -16,13 +16,20 @@ fn what_is_left_out_has_its_default() {
     assert_eq!((source.statement_timeout, source.lock_timeout), (None, None));
     let policy = &config.policies[0];
     assert_eq!(policy.name, "tokens");
-    assert_eq!((policy.source.as_str(), policy.table.as_str()), ("auth", "t"));
-    assert_eq!(policy.keep, SignedDuration::from_hours(24));
-    assert_eq!((&policy.where_, &policy.key, &policy.zone), (&None, &None, &None));
+    assert_eq!((policy.source.as_str(), policy.rows().unwrap().table.as_str()), ("auth", "t"));
+    assert_eq!(policy.rows().unwrap().keep, SignedDuration::from_hours(24));
+    assert_eq!(
+        (&policy.rows().unwrap().where_, &policy.rows().unwrap().key, &policy.rows().unwrap().zone),
+        (&None, &None, &None)
+    );
     assert_eq!(policy.schedule, None);
-    assert_eq!((&policy.newest, &policy.action), (&None, &Action::Remove));
-    assert!(policy.unless.is_empty() && policy.only_if.is_empty());
-    assert!(policy.unless_referenced_by.is_empty() && policy.with.is_empty() && policy.after.is_empty());
+    assert_eq!((&policy.rows().unwrap().newest, &policy.rows().unwrap().action), (&None, &Action::Remove));
+    assert!(policy.rows().unwrap().unless.is_empty() && policy.rows().unwrap().only_if.is_empty());
+    assert!(
+        policy.rows().unwrap().unless_referenced_by.is_empty()
+            && policy.rows().unwrap().with.is_empty()
+            && policy.after.is_empty()
+    );
     let budget = Budget {
         page: None,
         page_time: SignedDuration::from_millis(50),
@@ -46,11 +53,11 @@ fn policies_keep_their_order_and_spans_point_at_values() {
     let spans = &config.policies[1].spans;
     assert_eq!(at(spans.name), "\"tokens\"");
     assert_eq!(at(spans.source), "\"auth\"");
-    assert_eq!(at(spans.table), "\"t\"");
-    assert_eq!(spans.deadline.map(at), Some("\"d\""));
-    assert_eq!(spans.where_.map(at), Some("\"x\""));
-    assert_eq!(spans.key.map(at), Some("[\"k\"]"));
-    let deadline = config.policies[1].deadline.as_ref().unwrap();
+    assert_eq!(at(spans.keys["table"]), "\"t\"");
+    assert_eq!(spans.keys.get("deadline").copied().map(at), Some("\"d\""));
+    assert_eq!(spans.keys.get("where").copied().map(at), Some("\"x\""));
+    assert_eq!(spans.keys.get("key").copied().map(at), Some("[\"k\"]"));
+    let deadline = config.policies[1].rows().unwrap().deadline.as_ref().unwrap();
     assert_eq!(at(deadline.columns[0].span), "\"d\"");
     assert_eq!(at(config.sources["auth"].url_span), "\"sqlite:a.db\"");
 }
@@ -78,13 +85,13 @@ fn every_form_of_deadline() {
     ];
     for (written, (columns, nulls)) in cases {
         let text = with_policy_lines("").replace("deadline = \"d\"", &format!("deadline = {written}"));
-        let deadline = config(&text).expect(written).policies.remove(0).deadline.unwrap();
+        let deadline = config(&text).expect(written).policies.remove(0).rows().unwrap().deadline.clone().unwrap();
         let found: Vec<(&str, Format)> =
             deadline.columns.iter().map(|column| (column.column.as_str(), column.format)).collect();
         assert_eq!((found.as_slice(), deadline.nulls), (columns, nulls), "{written}");
     }
     let ignored = with_policy_lines("").replace("\"d\"", r#"{ latest = ["a"], null = "ignore" }"#);
-    let deadline = config(&ignored).unwrap().policies.remove(0).deadline;
+    let deadline = config(&ignored).unwrap().policies.remove(0).rows().unwrap().deadline.clone();
     assert_eq!(deadline.unwrap().nulls, Nulls::Ignore);
 }
 
@@ -116,12 +123,12 @@ fn the_policy_goes_before_the_file_key_by_key() {
 #[test]
 fn keys_zones_and_schedules() {
     let one = policy("key = \"id\"");
-    assert_eq!(one.key.unwrap(), ["id"]);
+    assert_eq!(one.rows().unwrap().key.clone().unwrap(), ["id"]);
     let two = policy("key = [\"tenant\", \"id\"]");
-    assert_eq!(two.key.unwrap(), ["tenant", "id"]);
+    assert_eq!(two.rows().unwrap().key.clone().unwrap(), ["tenant", "id"]);
     for (written, wanted) in [("Europe/Berlin", "Europe/Berlin"), ("europe/berlin", "Europe/Berlin"), ("UTC", "UTC")] {
         let zoned = policy(&format!("zone = {written:?}"));
-        assert_eq!(zoned.zone.as_deref(), Some(wanted));
+        assert_eq!(zoned.rows().unwrap().zone.as_deref(), Some(wanted));
     }
     for cron in ["0 5 */4 * * *", "5 */4 * * *"] {
         let scheduled = policy(&format!("schedule = {cron:?}"));
@@ -130,14 +137,14 @@ fn keys_zones_and_schedules() {
     let every = policy("every = \"90m\"").schedule;
     assert_eq!(every, Some(Schedule::Every(SignedDuration::from_mins(90))));
     let condition = policy("kind = \"rows\"\nwhere = \"cost > '5$$'\"");
-    assert_eq!(condition.where_.as_deref(), Some("cost > '5$'"));
+    assert_eq!(condition.rows().unwrap().where_.as_deref(), Some("cost > '5$'"));
 }
 
 #[test]
 fn other_ways_to_write_tables() {
     let inline = "source = { auth = { url = 'sqlite:a.db' } }\n\
                   policy = [{ name = 'p', source = 'auth', table = 't', deadline = 'd', keep = '0s' }]";
-    assert_eq!(config(inline).unwrap().policies[0].keep, SignedDuration::ZERO);
+    assert_eq!(config(inline).unwrap().policies[0].rows().unwrap().keep, SignedDuration::ZERO);
     let headed = with_policy_lines("budget.page = 5\n[policy.brake]\nfraction = 0.9");
     let policy = config(&headed).unwrap().policies.remove(0);
     assert_eq!(policy.budget.page, Some(5));
@@ -150,7 +157,7 @@ fn what_editors_leave_behind() {
     let marked = format!("\u{feff}{text}");
     for text in [text, marked] {
         let config = config(&text).unwrap();
-        let span = config.policies[0].spans.where_.unwrap();
+        let span = config.policies[0].spans.keys.get("where").copied().unwrap();
         assert_eq!(&text[span.offset()..span.offset() + span.len()], "\"a\"");
     }
 }
@@ -192,7 +199,7 @@ fn the_reference_file_is_right() {
     std::fs::copy(reference, &path).unwrap();
     let config = load(&path, &TestEnv).map_err(|error| super::rendered(&error));
     let config = config.unwrap_or_else(|shown| panic!("{shown}"));
-    assert_eq!(config.sources.len(), 3);
-    assert_eq!((config.policies.len(), config.disabled.len()), (13, 4));
+    assert_eq!(config.sources.len(), 6);
+    assert_eq!((config.policies.len(), config.disabled.len()), (17, 4));
     assert_eq!(config.sources["archive"].url.expose(), "mysql://sweeper:pw@localhost/archive");
 }

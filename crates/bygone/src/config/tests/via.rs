@@ -1,7 +1,7 @@
 //! `unless` and `only_if`.
 
 use super::super::model::Condition;
-use super::{at, policy, refusal, with_policy_lines};
+use super::{at, policy, refusal, rows, with_policy_lines};
 
 type Parts<'c> = (&'c str, Option<&'c str>, Option<&'c str>);
 
@@ -23,11 +23,11 @@ fn one_and_several_conditions() {
         ("unless.via = \"a\"", &[("a", None, None)]),
     ];
     for (lines, wanted) in cases {
-        assert_eq!(parts(&policy(lines).unless), wanted, "{lines}");
+        assert_eq!(parts(&rows(lines).unless), wanted, "{lines}");
         let lines = lines.replace("unless", "only_if");
         let policy = policy(&lines);
-        assert_eq!(parts(&policy.only_if), wanted, "{lines}");
-        assert!(policy.unless.is_empty());
+        assert_eq!(parts(&policy.rows().unwrap().only_if), wanted, "{lines}");
+        assert!(policy.rows().unwrap().unless.is_empty());
     }
 }
 
@@ -35,15 +35,15 @@ fn one_and_several_conditions() {
 fn spans_point_at_tables() {
     let lines = "unless = { via = \"a\" }\nonly_if = [{ via = \"b\" }, { via = \"c\" }]";
     let found = policy(lines);
-    assert_eq!(at(lines, found.unless[0].span), "{ via = \"a\" }");
-    assert_eq!(at(lines, found.spans.unless.unwrap()), "{ via = \"a\" }");
-    assert_eq!(at(lines, found.only_if[1].span), "{ via = \"c\" }");
-    assert_eq!(at(lines, found.spans.only_if.unwrap()), "[{ via = \"b\" }, { via = \"c\" }]");
+    assert_eq!(at(lines, found.rows().unwrap().unless[0].span), "{ via = \"a\" }");
+    assert_eq!(at(lines, found.spans.keys.get("unless").copied().unwrap()), "{ via = \"a\" }");
+    assert_eq!(at(lines, found.rows().unwrap().only_if[1].span), "{ via = \"c\" }");
+    assert_eq!(at(lines, found.spans.keys.get("only_if").copied().unwrap()), "[{ via = \"b\" }, { via = \"c\" }]");
     let lines = "[policy.unless]\nvia = \"a\"\n[[policy.only_if]]\nvia = \"a\"\n[[policy.only_if]]\nvia = \"b\"";
     let found = policy(lines);
-    assert_eq!(at(lines, found.spans.unless.unwrap()), "[policy.unless]");
-    assert_eq!(at(lines, found.spans.only_if.unwrap()), "[[policy.only_if]]");
-    assert_eq!(at(lines, found.only_if[1].span), "[[policy.only_if]]");
+    assert_eq!(at(lines, found.spans.keys.get("unless").copied().unwrap()), "[policy.unless]");
+    assert_eq!(at(lines, found.spans.keys.get("only_if").copied().unwrap()), "[[policy.only_if]]");
+    assert_eq!(at(lines, found.rows().unwrap().only_if[1].span), "[[policy.only_if]]");
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn names_of_nothing() {
 
 #[test]
 fn a_row_of_the_same_family() {
-    let unless = &policy(r#"unless = { via = "family", to = "family", living = true }"#).unless[0];
+    let unless = &rows(r#"unless = { via = "family", to = "family", living = true }"#).unless[0];
     assert_eq!((unless.to.as_deref(), unless.living, &unless.table), (Some("family"), true, &None));
-    let unless = &policy(r#"unless = { via = "family" }"#).unless[0];
+    let unless = &rows(r#"unless = { via = "family" }"#).unless[0];
     assert_eq!((&unless.to, unless.living), (&None, false));
 }

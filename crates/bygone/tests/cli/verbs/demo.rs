@@ -12,14 +12,16 @@ fn once_shows_it_all_and_leaves_nothing_behind() {
         .collect();
     assert!(places.is_sorted(), "{places:?} in {}", run.stdout);
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "something is left in TMPDIR");
-    // Four tables: something is left of each, five rows stand exactly on the boundary, and nothing is bygone.
+    // Four tables and two directories: something is left of each, some stand exactly on the boundary, and nothing is
+    // bygone.
     let (_, survivors) = run.stdout.split_once("What survived, and why").unwrap();
     let rows: Vec<Vec<&str>> =
         survivors.lines().map(|line| line.split_whitespace().collect()).filter(|row: &Vec<_>| row.len() == 7).collect();
-    assert_eq!(rows.len(), 4, "{survivors}");
+    assert_eq!(rows.len(), 6, "{survivors}");
     for row in rows {
         assert_ne!(row[1], "0", "{row:?}");
-        assert_eq!((row[4], row[6]), ("5", "0"), "{row:?}");
+        let on_the_boundary = if row[0].ends_with('/') { "10" } else { "5" };
+        assert_eq!((row[4], row[6]), (on_the_boundary, "0"), "{row:?}");
     }
 }
 
@@ -39,7 +41,7 @@ fn a_named_directory_stays_and_can_be_swept() {
     let config = directory.join("bygone.toml");
     run.says(&[&format!("bygone plan --config {}", config.display())]);
     let plan = Run::of(&mut bygone(&["plan", "--format", "json", "--config", config.to_str().unwrap()])).ends(0);
-    assert_eq!(plan.json()["policies"].as_array().unwrap().len(), 4);
+    assert_eq!(plan.json()["policies"].as_array().unwrap().len(), 6);
     // What is there already is not written over.
     let before = std::fs::read(directory.join("auth.db")).unwrap();
     Run::of(&mut bygone(&["demo", "--once", "--dir", name])).ends(64).says(&["does not exist yet"]);

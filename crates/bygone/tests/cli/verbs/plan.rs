@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Engine, TOKENS, World, on_each_engine, policy_over};
 
 /// The fields of a policy in a plan, in their order.
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 25] = [
     "policy",
     "source",
     "outcome",
@@ -14,7 +14,9 @@ const FIELDS: [&str; 23] = [
     "unreadable",
     "oldest",
     "lag_seconds",
+    "bytes",
     "table",
+    "path",
     "walk",
     "why",
     "index",

@@ -25,6 +25,13 @@ fn misfit(schema: &Value, part: &Value, value: &Value) -> Option<String> {
             return Some(format!("{value} is none of the choices of {part}"));
         }
     }
+    let all = part["allOf"].as_array().into_iter().flatten();
+    if let Some(why) = all.into_iter().find_map(|condition| misfit(schema, condition, value)) {
+        return Some(why);
+    }
+    if part["if"].is_object() && misfit(schema, &part["if"], value).is_none() {
+        return misfit(schema, &part["then"], value);
+    }
     let fits_type = match part["type"].as_str() {
         Some("object") => value.is_object(),
         Some("array") => value.is_array(),
@@ -35,13 +42,17 @@ fn misfit(schema: &Value, part: &Value, value: &Value) -> Option<String> {
         Some(other) => panic!("the schema knows the type {other}"),
         None => true,
     };
-    if !fits_type || part.get("const").is_some_and(|only| only != value) {
+    let known = part["enum"].as_array().is_none_or(|choices| choices.contains(value));
+    if !fits_type || !known || part.get("const").is_some_and(|only| only != value) {
         return Some(format!("{value} is no {part}"));
     }
     let items = value.as_array().into_iter().flatten();
     if let Some(why) = items.filter(|_| part["items"].is_object()).find_map(|item| misfit(schema, &part["items"], item))
     {
         return Some(why);
+    }
+    if part["not"].is_object() && misfit(schema, &part["not"], value).is_none() {
+        return Some(format!("{value} must not be {}", part["not"]));
     }
     value.as_object().and_then(|table| misfit_of_table(schema, part, table))
 }
@@ -55,9 +66,6 @@ fn misfit_of_table(schema: &Value, part: &Value, table: &serde_json::Map<String,
     let dependent = dependent.filter(|(key, _)| table.contains_key(*key)).filter_map(|(_, needed)| needed.as_array());
     if let Some(missing) = dependent.flatten().find(|key| key.as_str().is_some_and(|key| !table.contains_key(key))) {
         return Some(format!("{missing} is missing beside others in {table:?}"));
-    }
-    if part["not"].is_object() && misfit(schema, &part["not"], &Value::Object(table.clone())).is_none() {
-        return Some(format!("{table:?} must not be {}", part["not"]));
     }
     table.iter().find_map(|(key, value)| match (&part["properties"][key], &part["additionalProperties"]) {
         (Value::Null, Value::Bool(false)) => Some(format!("{key} is not known")),
@@ -103,6 +111,21 @@ fn it_refuses_what_the_program_refuses() {
         ("keep =", "only_if = [{ via = \"a\", when = \"b\" }]\nkeep ="),
     ] {
         assert!(judged(&TOKENS.replace(from, to)).is_some(), "{from} => {to}");
+    }
+    for (kind, keys, fits) in [
+        ("tree", "keep = \"1d\"", true),
+        ("tree", "max_bytes = \"1GiB\"", true),
+        ("tree", "max_bytes = 4096\nmin_depth = 1", true),
+        ("tree", "path = \"a\"", false),
+        ("tree", "keep = \"1d\"\nmin_depth = 0.5", false),
+        ("prefix", "keep = \"1d\"\ndeadline = { key = \"%Y/**\" }", true),
+        ("prefix", "include = [\"a\"]", false),
+        ("stage", "", true),
+        ("rows", "", false),
+    ] {
+        let (source, _) = TOKENS.split_once("[[policy]]").unwrap();
+        let text = format!("{source}[[policy]]\nname = \"p\"\nsource = \"db\"\nkind = \"{kind}\"\n{keys}\n");
+        assert_eq!(judged(&text).is_none(), fits, "{text}: {:?}", judged(&text));
     }
     for (from, to) in [
         ("pack =", "pak ="),

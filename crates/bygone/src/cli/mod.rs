@@ -1,10 +1,15 @@
 //! The command line: verbs, flags, help.
 
+pub(crate) mod stage;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+
+use self::stage::Stage;
+use crate::config;
 
 /// Removes what is past its time: never early, in small bounded steps, and shows what it did.
 #[derive(Debug, Parser)]
@@ -44,9 +49,9 @@ pub(crate) enum Format {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Show it all at work on a throw-away SQLite database.
+    /// Show it all at work on a throw-away database and directories.
     Demo(Demo),
-    /// Read a live schema and write a configuration that proposes policies for it.
+    /// Read a live schema, directory or bucket and write a configuration that proposes policies for it.
     Init(Init),
     /// Hold the configuration against the live sources; remove nothing.
     Check,
@@ -66,6 +71,8 @@ pub(crate) enum Verb {
     Packs(Packs),
     /// Print the JSON Schema of the configuration file.
     Schema,
+    /// Files with a lifetime: stage them, and get paths that are good until their deadline.
+    Stage(Stage),
     /// What belongs to the stores of the bygone-tokens library.
     Tokens(Tokens),
     /// Print a completion script for a shell.
@@ -94,7 +101,7 @@ pub(crate) struct Demo {
 /// Flags of `init`.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The database: postgres://…, mysql://… or sqlite:FILE.
+    /// The database: postgres://…, mysql://… or sqlite:FILE; a directory: file:DIR; a bucket: s3://…, az://… or gs://….
     pub(crate) url: String,
     /// The schema that holds the tables.
     #[arg(long, value_name = "NAME")]
@@ -227,4 +234,9 @@ pub(crate) struct Grants {
     /// Only these policies.
     #[arg(value_name = "POLICY")]
     pub(crate) policies: Vec<String>,
+}
+
+/// A length of time as the configuration takes it.
+fn duration(text: &str) -> Result<SignedDuration, String> {
+    config::parse_duration(text)
 }

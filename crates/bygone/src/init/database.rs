@@ -1,27 +1,20 @@
-//! `bygone init`: reads a live schema and proposes policies. Nothing is swept by what it writes until somebody takes
-//! the `#` away.
+//! Proposals for a database: its schema is read, and what looks like a deadline is tried.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
-use std::sync::Arc;
 
-use bygone_core::{Boundary, Clock, ErrorKind, Target, TargetError, format_instant};
+use bygone_core::{Boundary, ErrorKind, Target, TargetError, format_instant};
 use bygone_sql::{
     Candidate, Deadline, Engine, Format, RowPolicy, RowTarget, SharedSource, Sketch, Source, SourceOptions, SourceUrl,
     discover,
 };
 use jiff::{SignedDuration, Timestamp};
 
-use crate::cli::{self, Global};
-use crate::config::{self, ProcessEnv, has_password};
-use crate::exit::Exit;
-use crate::output;
+use super::{Proposals, SOURCE, quoted};
+use crate::cli;
+use crate::config::has_password;
 use crate::packs::{PACKS, Pack};
-use crate::problem::Problem;
 
-/// The name of the one source.
-const SOURCE: &str = "main";
 /// The variable that holds a url with a password, which does not belong into a file.
 const VARIABLE: &str = "DATABASE_URL";
 /// No row of a database that is alive today was made before: 2010.
@@ -36,42 +29,23 @@ struct Proposal {
     oldest: Option<Timestamp>,
 }
 
-/// Runs the verb.
-pub(crate) async fn run(global: &Global, flags: &cli::Init, clock: &Arc<dyn Clock>) -> Result<Exit, Problem> {
-    let known = covered(&global.config, flags)?;
-    let source = open(flags).await.map_err(|error| problem(&error))?;
-    let sketches = discover(&source).await.map_err(|error| problem(&error))?;
+/// What a database could have for policies, but for the tables that are `known` to have one.
+pub(super) async fn proposals(
+    flags: &cli::Init,
+    known: Option<&BTreeSet<String>>,
+    now: Timestamp,
+) -> Result<Proposals, TargetError> {
+    let source = open(flags).await?;
+    let sketches = discover(&source).await?;
     let packs = recognised(&sketches);
     let mut proposals = Vec::new();
-    for sketch in sketches.iter().filter(|sketch| !known.contains(&sketch.table)) {
-        proposals.extend(propose(&source, sketch, clock.now()).await.map_err(|error| problem(&error))?);
+    for sketch in sketches.iter().filter(|sketch| !known.is_some_and(|known| known.contains(&sketch.table))) {
+        proposals.extend(propose(&source, sketch, now).await?);
     }
     let engine = source.lock().await.engine();
-    let text = render(flags, engine, &packs, &proposals);
     let tables: BTreeSet<&str> = proposals.iter().map(|proposal| proposal.table.as_str()).collect();
     let told = format!("{} tables, {} of them with something that expires and no policy", sketches.len(), tables.len());
-    if flags.print || !known.is_empty() {
-        output::data(text);
-        output::talk(told);
-        return Ok(Exit::Done);
-    }
-    write(&global.config, &text)?;
-    output::talk(format!("{told}; proposals are in {}", global.config.display()));
-    Ok(Exit::Done)
-}
-
-/// The tables that the configuration already has policies for. A file is never written over.
-fn covered(path: &Path, flags: &cli::Init) -> Result<BTreeSet<String>, Problem> {
-    if flags.print || !path.exists() {
-        return Ok(BTreeSet::new());
-    }
-    match config::load(path, &ProcessEnv) {
-        Ok(config) => Ok(config.policies.into_iter().map(|policy| policy.table).collect()),
-        Err(_) => Err(Problem::usage(
-            format!("{} is there already", path.display()),
-            "print the proposals instead: `bygone init --print URL`; or name another file with `--config`",
-        )),
-    }
+    Ok(Proposals { text: render(flags, engine, &packs, &proposals), told })
 }
 
 async fn open(flags: &cli::Init) -> Result<SharedSource, TargetError> {
@@ -79,13 +53,6 @@ async fn open(flags: &cli::Init) -> Result<SharedSource, TargetError> {
     options.schema.clone_from(&flags.schema);
     options.read_only = true;
     Ok(Source::open(options).await?.shared())
-}
-
-fn problem(error: &TargetError) -> Problem {
-    let mut problem = Problem::failed(error.full_message());
-    problem.exit = Exit::of_kind(error.kind());
-    problem.help = error.help().map(str::to_owned);
-    problem
 }
 
 /// Packs all of whose tables are there.
@@ -185,16 +152,4 @@ fn render_proposal(proposal: &Proposal) -> String {
     ];
     let commented: Vec<String> = lines.iter().map(|line| format!("# {line}")).collect();
     format!("\n{}\n", commented.join("\n"))
-}
-
-/// A text of TOML, in which a dollar sign means itself.
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.replace('$', "$$")).to_string()
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Problem> {
-    use std::io::Write as _;
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
-    made.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .map_err(|error| Problem::failed(format!("cannot write {}: {error}", path.display())))
 }
