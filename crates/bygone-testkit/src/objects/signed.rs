@@ -1,16 +1,21 @@
 //! Signed requests to an object store, and their answers.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use reqsign_core::{Context, Signer};
 
 /// The version of Azure's language that is spoken.
 const AZURE_VERSION: &str = "2023-11-03";
+
+/// How long a connection may wait for its next request. Servers hang up after some seconds, and a request that meets that
+/// moment fails.
+const IDLE_MAX: Duration = Duration::from_secs(1);
 
 /// A client of one store.
 #[derive(Debug, Clone)]
@@ -47,7 +52,9 @@ impl Signed {
     }
 
     fn new(endpoint: &str, signer: AnySigner) -> Self {
-        Self { endpoint: endpoint.to_owned(), signer, client: Client::builder(TokioExecutor::new()).build_http() }
+        let mut client = Client::builder(TokioExecutor::new());
+        client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_MAX);
+        Self { endpoint: endpoint.to_owned(), signer, client: client.build_http() }
     }
 
     pub(super) fn endpoint(&self) -> &str {
