@@ -105,7 +105,7 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
         Verb::Init(flags) => {
             return signals::unless_cancelled(&cancel, Box::pin(init::run(global, flags, &clock))).await;
         }
-        Verb::Stage(flags) => return stage::run(global.format, flags, &clock, cancel).await,
+        Verb::Stage(flags) => return stage::run(global, flags, &clock, cancel).await,
         _ => {}
     }
     let config = match config::load(&global.config, &ProcessEnv) {

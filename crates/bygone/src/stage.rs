@@ -15,8 +15,8 @@ use bygone_files::stage::{
 use serde::Serialize;
 
 use crate::assembly::directory;
-use crate::cli::Format;
 use crate::cli::stage::{self as flags, Lifetime, StageVerb};
+use crate::cli::{Format, Global};
 use crate::exit::Exit;
 use crate::output::{self, grouped, size, table};
 use crate::problem::Problem;
@@ -61,11 +61,18 @@ impl From<&Attachment> for Line {
 
 /// Runs the verb.
 pub(crate) async fn run(
-    format: Format,
+    global: &Global,
     flags: &flags::Stage,
     clock: &Arc<dyn Clock>,
     cancel: CancellationToken,
 ) -> Result<Exit, Problem> {
+    let format = global.format;
+    if global.now.is_some() {
+        return Err(Problem::usage(
+            "a staging area goes by the clock",
+            "leave `--now` out; `plan` and `sweep` take it",
+        ));
+    }
     let Some(store) = &flags.store else {
         return Err(Problem::usage(
             "which staging area?",

@@ -165,6 +165,7 @@ fn bad_calls_are_refused() {
     let at = |arguments: &[&str]| Run::of(&mut area.yard.bygone(&[&["stage"], arguments].concat()));
     at(&["list"]).ends(64).says(&["which staging area?"]);
     at(&["list", "--store", "s3://bucket"]).ends(64).says(&["a staging area is a directory"]);
+    area.run(&["metrics", "--now", "2020-01-01T00:00:00Z"]).ends(64).says(&["goes by the clock"]);
     area.run(&["get", "xyz"]).ends(64).says(&["64 hexadecimal digits"]);
     area.run(&["put", "a", "--ttl", "soon"]).ends(64);
     area.run(&["put", "a", "b", "--name", "c"]).ends(64);

@@ -27,6 +27,7 @@ fn help_of_each_verb() {
         "init",
         "packs",
         "schema",
+        "stage",
         "tokens",
         "completions",
         "man",
@@ -34,6 +35,8 @@ fn help_of_each_verb() {
         insta::assert_snapshot!(format!("help_{verb}"), stdout(&[verb, "--help"]));
     }
     insta::assert_snapshot!("help_packs_show", stdout(&["packs", "show", "--help"]));
+    insta::assert_snapshot!("help_stage_put", stdout(&["stage", "put", "--help"]));
+    insta::assert_snapshot!("help_stage_exec", stdout(&["stage", "exec", "--help"]));
     insta::assert_snapshot!("help_tokens_ddl", stdout(&["tokens", "ddl", "--help"]));
 }
 
