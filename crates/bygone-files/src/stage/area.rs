@@ -105,7 +105,7 @@ impl Area {
     /// Makes an empty manifest for SQLite to open, so that its mode is ours.
     ///
     /// One that exists is not opened here: closing a file gives up all locks that this process has on it, those of SQLite
-    /// among them, and another process would then take itself for the last and delete the log that we write to.
+    /// among them, and another process could then take itself for the last and delete the log that we write to.
     pub(crate) fn make_manifest(&self) -> Result<PathBuf, StageError> {
         let path = self.path.join(OWN).join(MANIFEST);
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;

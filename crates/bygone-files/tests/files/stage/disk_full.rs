@@ -94,6 +94,30 @@ fn a_batch_on_a_full_disk_keeps_what_fits() {
 }
 
 #[test]
+fn a_batch_that_cannot_be_recorded_leaves_nothing() {
+    let Ok(small) = std::env::var(MOUNTED) else {
+        return on_a_small_disk("stage::disk_full::a_batch_that_cannot_be_recorded_leaves_nothing", "2m");
+    };
+    let dir = Path::new(&small).join("area");
+    let stage = Stage::open(&dir, Scene::new().options()).unwrap();
+    put(&stage, 255, 10).unwrap();
+    // Room for a hundred files of a page each, and not for what the manifest says of them.
+    let free = rustix::fs::statvfs(Path::new(&small)).unwrap();
+    let filler = usize::try_from(free.f_bavail * free.f_frsize).unwrap() - 104 * 4_096;
+    std::fs::write(Path::new(&small).join("filler"), vec![0; filler]).unwrap();
+    let contents: Vec<_> = (0..100).map(|n| pattern(n, 100)).collect();
+    let batch = || contents.iter().map(|content| (Content::reader(&**content), Put::named("x")));
+    let answers: Vec<_> = stage.put_all(batch()).collect();
+    let failed = answers.iter().filter(|answer| matches!(answer, Err(StageError::DiskFull | StageError::Batch)));
+    assert_eq!(failed.count(), 100, "{answers:?}");
+    assert_eq!((recount(&dir).entries.len(), recount(&dir).files.len(), recount(&dir).temporaries), (1, 1, 0));
+    assert_whole(&dir);
+    std::fs::remove_file(Path::new(&small).join("filler")).unwrap();
+    assert!(stage.put_all(batch()).all(|answer| answer.is_ok()));
+    assert_whole(&dir);
+}
+
+#[test]
 fn space_that_others_need_is_made_by_sweeping() {
     let Ok(small) = std::env::var(MOUNTED) else {
         return on_a_small_disk("stage::disk_full::space_that_others_need_is_made_by_sweeping", "4m");
