@@ -38,7 +38,11 @@ const DOORS: [&str; 9] = [
     "admin.port.grpc",
 ];
 
-const SETTINGS: [(&str, &str); 8] = [
+/// Each bucket would take several volumes for its own, of which there are as many as the disk has room for: after some
+/// dozens of buckets none is left. Small objects need no volume, and for others there are many.
+const SETTINGS: [(&str, &str); 10] = [
+    ("filer.saveToFilerLimit", "65536"),
+    ("volume.max", "5000"),
     ("ip", "127.0.0.1"),
     ("ip.bind", "127.0.0.1"),
     ("webdav", "false"),

@@ -73,6 +73,16 @@ async fn a_killed_store_restarts_with_what_was_put() {
 }
 
 #[tokio::test]
+async fn there_is_room_for_the_buckets_of_a_whole_run() {
+    let server = SeaweedFs::shared().await;
+    for _ in 0..60 {
+        let bucket = server.fresh_bucket().await;
+        bucket.put("k", "v").await;
+        assert_eq!(bucket.get("k").await, "v");
+    }
+}
+
+#[tokio::test]
 async fn a_proxy_does_what_it_is_told() {
     let bucket = SeaweedFs::shared().await.fresh_bucket().await;
     bucket.put("k", "v").await;
