@@ -31,6 +31,7 @@ mod removal;
 mod root;
 mod sockets;
 mod stamp;
+mod swaps;
 mod target;
 mod walk;
 

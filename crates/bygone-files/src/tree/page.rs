@@ -20,14 +20,17 @@ use super::hands::{hands, with_hands};
 use super::held::Held;
 use super::removal::{Fate, Found, Remover};
 use super::stamp::{Age, Stamp};
+use super::swaps::Swaps;
 use super::walk::{Bar, Barred, Batch, Guide, Step, Walk};
 
 /// A page looks at this many names at least: a budget of one item must not cost a page per name.
 const LOOKS_MIN: u64 = 1_024;
 /// Fewer items than this are not worth a second thread.
 const ITEMS_SHARED: u64 = 128;
-/// Names handed out at once: few, so that two hands end together and neither waits long for a directory's lock.
-const BATCH_NAMES: usize = 64;
+/// Names are handed out so that each pair of hands comes for more at least this often: they end together.
+const BATCHES_EACH: usize = 4;
+/// Fewer names than this are not worth the handing out.
+const BATCH_NAMES_MIN: usize = 64;
 
 /// What a page did.
 #[derive(Debug, Default)]
@@ -35,6 +38,7 @@ pub(crate) struct Swept {
     pub(crate) tally: Tally,
     /// A directory from which something was removed, the last one known.
     pub(crate) touched: Option<Arc<OwnedFd>>,
+    pub(crate) swaps: Swaps,
 }
 
 /// Sweeps a page of at most `limit` items.
@@ -42,10 +46,13 @@ pub(crate) fn sweep(guide: Guide<'_>, walk: &mut Walk, held: &Held, limit: u64, 
     let looks = limit.max(LOOKS_MIN);
     let allowance = AtomicU64::new(limit);
     let linked = Mutex::new(());
-    let handout = Mutex::new(Handout { walk, looks: usize::try_from(looks).unwrap_or(usize::MAX) });
+    let hands = if limit < ITEMS_SHARED { 1 } else { hands() };
+    let looks = usize::try_from(looks).unwrap_or(usize::MAX);
+    // Large batches: two hands in one directory wait for each other, since the system changes one only for one at a time.
+    let batch = (looks / (hands * BATCHES_EACH)).max(BATCH_NAMES_MIN);
+    let handout = Mutex::new(Handout { walk, looks, batch });
     let remover =
         Remover { age: guide.judge.age, dated: guide.judge.is_dated(), reach: guide.reach, held, linked: &linked };
-    let hands = if limit < ITEMS_SHARED { 1 } else { hands() };
     let parts = with_hands(hands, || {
         let mut page = PageHand {
             guide,
@@ -59,18 +66,20 @@ pub(crate) fn sweep(guide: Guide<'_>, walk: &mut Walk, held: &Held, limit: u64, 
         page.sweep();
         page.swept
     });
-    let mut swept = Swept { tally: Tally { bytes: Some(0), ..Tally::default() }, touched: None };
+    let mut swept = Swept { tally: Tally { bytes: Some(0), ..Tally::default() }, ..Swept::default() };
     for part in parts {
         swept.tally.add(&part.tally);
+        swept.swaps.add(part.swaps);
         swept.touched = part.touched.or(swept.touched);
     }
     swept
 }
 
-/// The walk, and how many names of it the page may still look at.
+/// The walk, how many names of it the page may still look at, and how many of them at once.
 struct Handout<'a> {
     walk: &'a mut Walk,
     looks: usize,
+    batch: usize,
 }
 
 /// One pair of hands at a page.
@@ -103,7 +112,7 @@ impl PageHand<'_> {
         if handout.looks == 0 {
             return None;
         }
-        let most = handout.looks.min(BATCH_NAMES);
+        let most = handout.looks.min(handout.batch);
         let step = handout.walk.next(self.guide, most)?;
         handout.looks -= if let Step::Names(batch) = &step { batch.end - batch.next } else { 1 };
         Some(step)
@@ -204,7 +213,7 @@ impl PageHand<'_> {
             };
             if fate == Fate::Swapped {
                 directory.path_of(found.name, &mut self.path);
-                tracing::warn!(file = %shown(&self.path), "another file was put in its place and removed instead of it");
+                self.swept.swaps.note(shown(&self.path).to_string());
             }
             if self.count(fate) {
                 directory.mark_emptied();

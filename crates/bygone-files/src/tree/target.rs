@@ -20,6 +20,7 @@ use super::page;
 use super::policy::TreePolicy;
 use super::root::Root;
 use super::stamp::{Age, Stamp};
+use super::swaps::Swaps;
 use super::walk::{Guide, Purpose, Walk};
 
 /// What is in use is read anew after this time, or after ten times as long as reading it took.
@@ -55,6 +56,8 @@ struct State {
     seen: Option<u64>,
     held: Option<(Held, Duration, Duration)>,
     touched: Option<Arc<std::os::fd::OwnedFd>>,
+    /// What the sweep under way removed although it was not what it had looked at.
+    swaps: Swaps,
 }
 
 impl TreeTarget {
@@ -195,11 +198,15 @@ impl Tree {
         };
         let guide = self.guide(&reach);
         let walk = state.walk.take().filter(|_| !restart);
+        if restart {
+            state.swaps = Swaps::default();
+        }
         let mut walk = walk.unwrap_or_else(|| Walk::begin(guide, Purpose::Sweep));
         let held = self.held(state);
         let limit = if care == Care::KeepBack { limit.min(1) } else { limit };
         let swept = page::sweep(guide, &mut walk, held, limit, care);
         state.touched = swept.touched.or(state.touched.take());
+        state.swaps.add(swept.swaps);
         state.pages += 1;
         let next = (!walk.is_done()).then(|| Cursor::new(state.pages.to_string()));
         state.walk = next.is_some().then_some(walk);
@@ -276,5 +283,9 @@ impl Target for TreeTarget {
             Some(cutoff.timestamp().duration_since(oldest.timestamp()))
         })
         .await
+    }
+
+    fn warnings(&mut self) -> Vec<String> {
+        self.tree.state().swaps.warning().into_iter().collect()
     }
 }

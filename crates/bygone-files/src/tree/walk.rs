@@ -18,9 +18,6 @@ use super::root::Root;
 
 /// The most levels below the root: each holds a handle, and processes have a limited number of them.
 pub(crate) const DEPTH_MAX: u32 = 256;
-/// The most names handed out at once: enough that the handing out costs nothing.
-const BATCH_NAMES: usize = 256;
-
 /// What the walk comes upon.
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -148,7 +145,7 @@ impl Walk {
                 self.release(directory);
                 continue;
             }
-            let most = level.names.len().min(at + BATCH_NAMES.min(names_max));
+            let most = level.names.len().min(at.saturating_add(names_max));
             let end = (at..most).find(|&at| level.names.kind(at) == FileType::Directory).unwrap_or(most);
             level.next = end;
             let (directory, names) = (Arc::clone(&level.directory), Arc::clone(&level.names));
@@ -177,7 +174,7 @@ impl Walk {
     }
 
     fn split(&mut self, batch: Batch, names_max: usize) -> Step {
-        let end = batch.end.min(batch.next + names_max);
+        let end = batch.end.min(batch.next.saturating_add(names_max));
         if end < batch.end {
             let (directory, names) = (Arc::clone(&batch.directory), Arc::clone(&batch.names));
             self.waiting.push(Step::Names(Batch { directory, names, next: end, end: batch.end }));
