@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use bygone_core::TargetError;
+use bygone_objects::is_nameable;
 use futures_util::StreamExt;
 use opendal::{EntryMode, Lister};
 
 use super::store::{LISTING_KEYS, Object, Store};
-use super::url::nameable;
 
 /// A listing under way.
 pub(super) struct Walk {
@@ -89,7 +89,7 @@ impl Walk {
     fn is_exact(&self, store: &Store, path: &str) -> bool {
         let key = format!("{}{path}", store.place);
         // At the root of a bucket the client takes `/x` for `x`: where both are there, neither is certain.
-        nameable(path)
+        is_nameable(path)
             && self.names.contains(&key)
             && !(store.place.is_empty() && self.names.contains(&format!("/{key}")))
     }

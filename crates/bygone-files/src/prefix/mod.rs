@@ -36,11 +36,10 @@ mod policy;
 mod removal;
 mod store;
 mod target;
-mod url;
 mod wire;
 
-pub use bucket::{Bucket, Environment, Patience};
+pub use bucket::{Bucket, Patience};
+pub use bygone_objects::{BucketError, BucketUrl, Environment, Scheme};
 pub use error::PrefixError;
 pub use policy::{PrefixDeadline, PrefixPolicy};
 pub use target::PrefixTarget;
-pub use url::{BucketUrl, Scheme};

@@ -75,7 +75,7 @@ impl Store {
 
     /// Whether many objects can go by one request, each with its own verdict.
     pub(super) fn has_bulk(&self) -> bool {
-        self.url.scheme == Scheme::S3
+        self.url.scheme() == Scheme::S3
     }
 
     pub(super) fn lists_from_key(&self) -> bool {
@@ -192,7 +192,7 @@ impl Store {
     /// `None` for an object that has nothing to tell it by.
     fn options(&self, object: &Object, condition: Condition) -> Option<DeleteOptions> {
         let none = DeleteOptions::default();
-        Some(match (condition, self.url.scheme) {
+        Some(match (condition, self.url.scheme()) {
             (Condition::Whatever, _) => none,
             (Condition::AsListed, Scheme::Google) => {
                 DeleteOptions { if_version_match: Some(object.generation.clone()?), ..none }
@@ -231,7 +231,7 @@ impl Store {
                 };
                 match kind {
                     opendal::ErrorKind::PermissionDenied => cannot(ErrorKind::Denied, said)
-                        .with_help(format!("look at {}, and at what they may do", url.scheme.variables())),
+                        .with_help(format!("look at {}, and at what they may do", url.scheme().variables())),
                     opendal::ErrorKind::NotFound | opendal::ErrorKind::ConfigInvalid => cannot(ErrorKind::Unfit, said)
                         .with_help("see whether the bucket's name is right and the bucket is there")
                         .about("source"),

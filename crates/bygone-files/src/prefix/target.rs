@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use bygone_core::{Boundary, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Tally, Target, TargetError};
+use bygone_objects::folder;
 use jiff::{SignedDuration, Timestamp};
 
 use super::listing::{Step, Walk};
 use super::policy::{Selection, end_of_instant};
 use super::removal::{Fate, Remover};
 use super::store::{LISTING_KEYS, Object, Store};
-use super::url::folder;
 use super::{Bucket, PrefixDeadline, PrefixError, PrefixPolicy, Scheme};
 
 /// Items of one page where each is removed by a request of its own.

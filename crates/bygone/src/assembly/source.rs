@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bygone_core::{Clock, ClockReading, ErrorKind, TargetError};
-use bygone_files::prefix::{Bucket, BucketUrl, Environment};
+use bygone_files::prefix::{Bucket, BucketUrl, Environment, PrefixError};
 use bygone_sql::{SharedSource, Source, SourceOptions, SourceUrl};
 use jiff::Timestamp;
 
@@ -85,7 +85,7 @@ pub(super) async fn open(
         // A file system has this machine's clock.
         Place::Directory => Ok((Opened::Directory(directory(source.url.expose())?), None)),
         Place::Bucket => {
-            let url = BucketUrl::parse(source.url.expose())?;
+            let url = BucketUrl::parse(source.url.expose()).map_err(PrefixError::from)?;
             let bucket = Bucket::open(url, Environment::of_process(), Arc::clone(clock))?;
             let now = checked(config, bucket.read_clock().await?)?;
             Ok((Opened::Bucket(Box::new(bucket)), Some(now)))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::PrefixError;
+use crate::BucketError;
 
 /// The kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Scheme {
     }
 
     /// Where its credentials are looked for.
-    pub(super) fn variables(self) -> &'static str {
+    pub fn variables(self) -> &'static str {
         match self {
             Self::S3 => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
             Self::Azure => "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or AZURE_STORAGE_CONNECTION_STRING",
@@ -50,22 +50,22 @@ impl Scheme {
 /// without percent-decoding, and is always a folder: without a slash at its end it gets one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketUrl {
-    pub(super) scheme: Scheme,
-    pub(super) bucket: String,
+    pub(crate) scheme: Scheme,
+    pub(crate) bucket: String,
     /// Empty, or with a slash at its end.
-    pub(super) prefix: String,
-    pub(super) region: Option<String>,
-    pub(super) endpoint: Option<String>,
-    pub(super) account: Option<String>,
-    pub(super) virtual_host: Option<bool>,
-    pub(super) anonymous: bool,
+    pub(crate) prefix: String,
+    pub(crate) region: Option<String>,
+    pub(crate) endpoint: Option<String>,
+    pub(crate) account: Option<String>,
+    pub(crate) virtual_host: Option<bool>,
+    pub(crate) anonymous: bool,
 }
 
 impl BucketUrl {
     /// Reads a URL. Nothing is contacted.
-    pub fn parse(url: &str) -> Result<Self, PrefixError> {
+    pub fn parse(url: &str) -> Result<Self, BucketError> {
         let (place, parameters) = url.split_once('?').unwrap_or((url, ""));
-        let unreadable = || PrefixError::ReadUrl { url: place.to_owned() };
+        let unreadable = || BucketError::ReadUrl { url: place.to_owned() };
         let (scheme, rest) = place.split_once("://").ok_or_else(unreadable)?;
         let scheme = match scheme {
             "s3" => Scheme::S3,
@@ -75,7 +75,7 @@ impl BucketUrl {
         };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.contains(['@', ':']) {
-            return Err(PrefixError::KeepSecret { variables: scheme.variables() });
+            return Err(BucketError::KeepSecret { variables: scheme.variables() });
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '$');
         if bucket.is_empty() || !bucket.chars().all(plain) {
@@ -97,15 +97,15 @@ impl BucketUrl {
         Ok(read)
     }
 
-    fn set(&mut self, parameter: &str, value: &str) -> Result<(), PrefixError> {
+    fn set(&mut self, parameter: &str, value: &str) -> Result<(), BucketError> {
         if !self.scheme.parameters().contains(&parameter) {
-            return Err(PrefixError::ReadParameter {
+            return Err(BucketError::ReadParameter {
                 parameter: parameter.to_owned(),
                 scheme: self.scheme.as_str(),
                 known: self.scheme.parameters().join(", "),
             });
         }
-        let wrong = |parameter, remedy| PrefixError::ReadValue { parameter, value: value.to_owned(), remedy };
+        let wrong = |parameter, remedy| BucketError::ReadValue { parameter, value: value.to_owned(), remedy };
         match parameter {
             "region" => self.region = Some(value.to_owned()),
             "account" => self.account = Some(value.to_owned()),
@@ -140,8 +140,8 @@ impl BucketUrl {
 }
 
 /// An endpoint is shown in messages, so it must not hold a secret.
-fn endpoint(value: &str) -> Result<String, PrefixError> {
-    let wrong = |remedy| PrefixError::ReadValue { parameter: "endpoint", value: "…".to_owned(), remedy };
+fn endpoint(value: &str) -> Result<String, BucketError> {
+    let wrong = |remedy| BucketError::ReadValue { parameter: "endpoint", value: "…".to_owned(), remedy };
     let read = url::Url::parse(value).map_err(|_| wrong("it is a URL such as https://s3.example.org"))?;
     if !read.username().is_empty() || read.password().is_some() || read.query().is_some() {
         return Err(wrong("credentials belong into the environment, not into an endpoint"));
@@ -153,20 +153,20 @@ fn endpoint(value: &str) -> Result<String, PrefixError> {
 }
 
 /// A prefix as a folder: empty, or with a slash at its end. Refused where the client could not name it exactly.
-pub(super) fn folder(prefix: &str) -> Result<String, PrefixError> {
+pub fn folder(prefix: &str) -> Result<String, BucketError> {
     if prefix.is_empty() {
         return Ok(String::new());
     }
     let bare = prefix.strip_suffix('/').unwrap_or(prefix);
-    if !nameable(bare) {
-        return Err(PrefixError::NamePrefix { prefix: prefix.to_owned() });
+    if !is_nameable(bare) {
+        return Err(BucketError::NamePrefix { prefix: prefix.to_owned() });
     }
     Ok(format!("{bare}/"))
 }
 
 /// Whether the client, and what lies between it and the store, leave a key as it is. They trim blanks, drop doubled and
 /// leading slashes, resolve dots, and XML has no way to write most control characters.
-pub(super) fn nameable(key: &str) -> bool {
+pub fn is_nameable(key: &str) -> bool {
     key == key.trim()
         && key.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
         && !key.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn a_key_is_nameable_only_as_it_is() {
         for key in ["a", "a b", "ü/é", "100%", "a+b", "n\nl", "q'\"&<>", "..a", "a/.b"] {
-            assert!(nameable(key), "{key:?}");
+            assert!(is_nameable(key), "{key:?}");
         }
         for key in ["", "/a", "a//b", "a/", " a", "a ", "a\u{a0}", "./a", "a/../b", "..", "cr\rx", "nul\0x"] {
-            assert!(!nameable(key), "{key:?}");
+            assert!(!is_nameable(key), "{key:?}");
         }
     }
 }
