@@ -1,0 +1,112 @@
+//! The expiry index: which keys to look at, hour by hour, so that nobody ever has to look at all of them.
+//!
+//! An entry only says "look at this key when this hour has come". One too many is harmless: whoever follows it finds
+//! nothing to do and takes it away. One too few is not, since nobody would ever look. So an entry is written before the
+//! record that needs it, and the record says which hour has its entry; the entry goes only after the record has stopped
+//! saying so, and only if nobody has written it anew meanwhile.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::Error;
+use crate::document;
+use crate::ids::Ids;
+use crate::layout::{self, Hour};
+use crate::name::{Key, Namespace};
+use crate::storage::{Expected, Storage, StorageError};
+
+/// How often the entry of one key may change under our hands.
+const CONFLICTS_MAX: u32 = 16;
+
+/// The hours that a namespace has entries in.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hours {
+    #[serde(default)]
+    pub(crate) buckets: BTreeSet<Hour>,
+}
+
+/// What the store is, and the namespaces that have an index.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Catalogue {
+    #[serde(default)]
+    pub(crate) namespaces: BTreeSet<String>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    attempt: Uuid,
+    key: &'a str,
+}
+
+/// The hours that are known to be on their lists: what is there once stays until it is over.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    listed: Mutex<HashMap<Namespace, BTreeSet<Hour>>>,
+}
+
+impl Index {
+    /// Makes sure that the key has an entry in this hour, written by us.
+    pub(crate) async fn enter(
+        &self,
+        storage: &dyn Storage,
+        ids: &Ids,
+        (namespace, key): (&Namespace, &Key),
+        hour: Hour,
+    ) -> Result<(), Error> {
+        self.list_hour(storage, ids, namespace, hour).await?;
+        let path = layout::entry(namespace, hour, key);
+        let mut version = None;
+        for _ in 0..CONFLICTS_MAX {
+            let entry = Entry { attempt: ids.next(), key: key.as_str() };
+            let body = serde_json::to_vec(&entry)
+                .map_err(|error| Error::Unreadable { key: path.clone(), reason: error.to_string() })?;
+            // One that is there already is written anew: somebody may be about to take away the one that he saw.
+            let expected = version.as_ref().map_or(Expected::Absent, Expected::Version);
+            match storage.put(&path, Bytes::from(body), expected).await {
+                Ok(_) => return Ok(()),
+                Err(StorageError::Conflict { current }) => version = current.map(|current| current.version),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::Contended { times: CONFLICTS_MAX })
+    }
+
+    /// Forgets that an hour is on its list.
+    pub(crate) fn forget(&self, namespace: &Namespace, hour: Hour) {
+        if let Some(hours) = self.listed.lock().unwrap_or_else(PoisonError::into_inner).get_mut(namespace) {
+            hours.remove(&hour);
+        }
+    }
+
+    /// The list comes before the entry, as the entry comes before the record.
+    async fn list_hour(
+        &self,
+        storage: &dyn Storage,
+        ids: &Ids,
+        namespace: &Namespace,
+        hour: Hour,
+    ) -> Result<(), Error> {
+        let known =
+            |listed: &HashMap<Namespace, BTreeSet<Hour>>| listed.get(namespace).map(|hours| hours.contains(&hour));
+        let found = known(&self.listed.lock().unwrap_or_else(PoisonError::into_inner));
+        if found == Some(true) {
+            return Ok(());
+        }
+        if found.is_none() {
+            let name = namespace.as_str();
+            document::amend(storage, ids, layout::STORE, |catalogue: &mut Catalogue| {
+                catalogue.namespaces.insert(name.to_owned())
+            })
+            .await?;
+        }
+        let hours =
+            document::amend(storage, ids, &layout::hours(namespace), |hours: &mut Hours| hours.buckets.insert(hour))
+                .await?;
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner).insert(namespace.clone(), hours.buckets);
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Where things stand in a store.
+//!
+//! | what | key |
+//! |---|---|
+//! | record of a key: lease, version, token, small state | `<ns>/meta/<key>` |
+//! | expiry index | `<ns>/.lease-index/<hour>/<key>` |
+//! | its hours | `<ns>/.lease-index/buckets.json` |
+//! | what the store is, and its namespaces | `.bygone/store.json` |
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::moment::Moment;
+use crate::name::{Key, Namespace};
+
+const HOUR_MILLIS: i64 = 3_600_000;
+
+/// What the store is, and which namespaces it has.
+pub(crate) const STORE: &str = ".bygone/store.json";
+
+pub(crate) fn record(namespace: &Namespace, key: &Key) -> String {
+    format!("{}/meta/{}", namespace.segment(), key.segment())
+}
+
+pub(crate) fn hours(namespace: &Namespace) -> String {
+    format!("{}/.lease-index/buckets.json", namespace.segment())
+}
+
+/// All entries of an hour.
+pub(crate) fn hour_prefix(namespace: &Namespace, hour: Hour) -> String {
+    format!("{}/.lease-index/{hour}/", namespace.segment())
+}
+
+pub(crate) fn entry(namespace: &Namespace, hour: Hour, key: &Key) -> String {
+    format!("{}{}", hour_prefix(namespace, hour), key.segment())
+}
+
+/// An hour of the index, in UTC, such as `2026111801`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Hour(i64);
+
+impl Hour {
+    /// The hour that a moment falls into.
+    pub fn of(moment: Moment) -> Self {
+        Self(moment.millis().div_euclid(HOUR_MILLIS))
+    }
+
+    /// When it is over.
+    pub(crate) fn end(self) -> Moment {
+        Moment::from_millis((self.0 + 1).saturating_mul(HOUR_MILLIS))
+    }
+}
+
+impl fmt::Display for Hour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = jiff::Timestamp::from_second(self.0.saturating_mul(3_600)).map_err(|_| fmt::Error)?;
+        let start = start.to_zoned(jiff::tz::TimeZone::UTC);
+        write!(f, "{:04}{:02}{:02}{:02}", start.year(), start.month(), start.day(), start.hour())
+    }
+}
+
+/// What is not the name of an hour.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not an hour such as 2026111801")]
+pub struct BadHour(String);
+
+impl FromStr for Hour {
+    type Err = BadHour;
+
+    fn from_str(text: &str) -> Result<Self, BadHour> {
+        let bad = || BadHour(text.to_owned());
+        if text.len() != 10 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(bad());
+        }
+        let part = |from: usize, to: usize| text[from..to].parse::<i16>().map_err(|_| bad());
+        let byte = |from, to| part(from, to).and_then(|part| i8::try_from(part).map_err(|_| bad()));
+        let at = jiff::civil::DateTime::new(part(0, 4)?, byte(4, 6)?, byte(6, 8)?, byte(8, 10)?, 0, 0, 0);
+        let at = at.and_then(|at| at.to_zoned(jiff::tz::TimeZone::UTC)).map_err(|_| bad())?;
+        Ok(Self::of(Moment::from(at.timestamp())))
+    }
+}
+
+impl TryFrom<String> for Hour {
+    type Error = BadHour;
+
+    fn try_from(text: String) -> Result<Self, BadHour> {
+        text.parse()
+    }
+}
+
+impl From<Hour> for String {
+    fn from(hour: Hour) -> Self {
+        hour.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_has_a_name_and_an_end() {
+        let at = |text: &str| Moment::from(text.parse::<jiff::Timestamp>().unwrap());
+        let hour = Hour::of(at("2026-11-18T01:59:59.999Z"));
+        assert_eq!(hour.to_string(), "2026111801");
+        assert_eq!(hour, Hour::of(at("2026-11-18T01:00:00Z")));
+        assert_eq!(hour.end(), at("2026-11-18T02:00:00Z"));
+        assert_eq!("2026111801".parse::<Hour>().unwrap(), hour);
+        assert!(Hour::of(at("2026-11-18T02:00:00Z")) > hour);
+    }
+
+    #[test]
+    fn what_is_no_hour_is_refused() {
+        for text in ["", "2026111824", "2026131801", "20261118011", "202611180x", "+026111801"] {
+            assert!(text.parse::<Hour>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_stay_within_their_segments() {
+        let (namespace, key) = (Namespace::new("a/b").unwrap(), Key::new("../x").unwrap());
+        assert_eq!(record(&namespace, &key), "a~2Fb/meta/~2E.~2Fx");
+        let hour = "2026111801".parse().unwrap();
+        assert_eq!(entry(&namespace, hour, &key), "a~2Fb/.lease-index/2026111801/~2E.~2Fx");
+    }
+}

@@ -1,0 +1,50 @@
+//! Leases and state that expire by construction, over a store that compares before it swaps.
+//!
+//! A [`LeaseStore`] gives out leases of keys: a promise with an end and a fencing token that only ever grows. What a lease
+//! guards, small state, lies in the same record, so that taking a lease, changing the state and giving the lease back are
+//! one write each. Any number of processes may share a store; nothing that matters lives in memory only.
+//!
+//! ```
+//! use bygone_lease::storage::Memory;
+//! use bygone_lease::{Acquire, IfVersion, Key, LeaseStore, Namespace, Options};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), bygone_lease::Error> {
+//! let store = LeaseStore::open(Memory::new(), Options::default()).await?;
+//! let (namespace, key) = (Namespace::new("jobs")?, Key::new("nightly-report")?);
+//! let lease = store.acquire(&Acquire::new(namespace.clone(), key.clone(), "worker-1")).await?;
+//! store.update_and_release(&lease, b"{\"rows\": 42}", IfVersion::Any).await?;
+//! let found = store.get(&namespace, &key).await?.map(|found| found.state);
+//! assert_eq!(found.as_deref(), Some(&b"{\"rows\": 42}"[..]));
+//! # Ok(())
+//! # }
+//! ```
+
+mod activity;
+mod cache;
+mod chance;
+mod document;
+mod error;
+mod ids;
+mod index;
+mod layout;
+mod lease;
+mod moment;
+mod name;
+mod options;
+mod record;
+mod state;
+pub mod storage;
+mod store;
+mod sweep;
+mod waiters;
+
+pub use chance::{Chance, SeededChance, SystemChance};
+pub use error::Error;
+pub use lease::{Acquire, Lease, Released, Wait};
+pub use moment::Moment;
+pub use name::{Key, Namespace};
+pub use options::Options;
+pub use state::{Description, IfVersion, Versioned};
+pub use store::LeaseStore;
+pub use sweep::LeaseTarget;

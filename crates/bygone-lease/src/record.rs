@@ -1,0 +1,97 @@
+//! The record of a key: one small JSON value that every step swaps as a whole.
+//!
+//! It holds the lease, the fencing token, the version and small state, so that taking a lease, changing state and giving
+//! the lease back are one write each. Its `attempt` is unique to the write that made it: a store whose versions are
+//! checksums would take two equal bodies for one, and a writer whose reply was lost could not know its own.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::Error;
+use crate::layout::Hour;
+use crate::moment::Moment;
+
+/// What a store knows of a key.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Record {
+    /// Unique to the write.
+    pub(crate) attempt: Uuid,
+    /// Of the state: grows with every change of it.
+    pub(crate) version: u64,
+    /// The last one that was given out.
+    pub(crate) fencing_token: u64,
+    /// When the state was last changed.
+    pub(crate) updated_at: Moment,
+    /// When anything was last changed: how long an empty record stays counts from here.
+    pub(crate) touched_at: Moment,
+    /// The hour of the index that has an entry for this key. Whoever needs one in another hour writes it first; whoever
+    /// takes this one away says so here first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) indexed: Option<Hour>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lease: Option<LeaseRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<State>,
+}
+
+/// A lease as it stands in a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LeaseRecord {
+    pub(crate) id: Uuid,
+    pub(crate) owner: String,
+    pub(crate) expires_at: Moment,
+    pub(crate) ttl_ms: u64,
+    /// The process that granted it, whose clock its end was read from.
+    pub(crate) granted_by: Uuid,
+    /// The caller's own name for his request: asked again, he gets the same lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) request: Option<String>,
+}
+
+/// State: within the record where it is small.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// Text, as it is: readable with any client of the store.
+    Text(String),
+    /// Anything else.
+    Base64(String),
+}
+
+impl State {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Base64(BASE64_STANDARD.encode(bytes)),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> Result<Bytes, String> {
+        match self {
+            Self::Text(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),
+            Self::Base64(text) => BASE64_STANDARD.decode(text).map(Bytes::from).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+impl Record {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(body).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn body(&self) -> Result<Bytes, Error> {
+        let unreadable =
+            |error: serde_json::Error| Error::Unreadable { key: "a record".to_owned(), reason: error.to_string() };
+        serde_json::to_vec(self).map(Bytes::from).map_err(unreadable)
+    }
+
+    /// Whether nothing is in it that anybody could want, but the token.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lease.is_none() && self.state.is_none()
+    }
+}

@@ -1,0 +1,156 @@
+//! The state that a lease guards.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::layout;
+use crate::lease::Lease;
+use crate::moment::Moment;
+use crate::name::{Key, Namespace};
+use crate::record::{Record, State};
+use crate::store::{LeaseStore, Shared, Step};
+
+/// State with its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versioned {
+    /// The state.
+    pub state: Bytes,
+    /// Grows with every change.
+    pub version: u64,
+}
+
+/// What is known of a key, without its state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// Whether it has state.
+    pub exists: bool,
+    /// The version of its state.
+    pub version: u64,
+    /// The last fencing token that was given out.
+    pub fencing_token: u64,
+    /// When its state was last changed.
+    pub updated_at: Moment,
+    /// Who holds its lease, as he calls himself.
+    pub owner: Option<String>,
+    /// When that lease ends.
+    pub expires_at: Option<Moment>,
+}
+
+/// What a change of state is to find.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfVersion {
+    /// Whatever there is.
+    #[default]
+    Any,
+    /// This version.
+    Is(u64),
+}
+
+/// What becomes of the state, and of the lease.
+#[derive(Clone, Debug)]
+enum Change {
+    Write(State),
+    Remove,
+}
+
+impl LeaseStore {
+    /// The state of a key, as everybody may read it.
+    pub async fn get(&self, namespace: &Namespace, key: &Key) -> Result<Option<Versioned>, Error> {
+        let shared = &*self.shared;
+        let _operation = shared.activity.begin();
+        let path = layout::record(namespace, key);
+        let Some(seen) = shared.read(&path).await? else { return Ok(None) };
+        state_of(&path, &seen.record)
+    }
+
+    /// The state of a key, for the holder of its lease: nobody else changes it meanwhile.
+    pub async fn get_held(&self, lease: &Lease) -> Result<Option<Versioned>, Error> {
+        let shared = &*self.shared;
+        let _operation = shared.activity.begin();
+        let path = layout::record(&lease.namespace, &lease.key);
+        shared.change_held(lease, |_, record, _| state_of(&path, &record).map(Step::Answer)).await
+    }
+
+    /// What is known of a key.
+    pub async fn describe(&self, namespace: &Namespace, key: &Key) -> Result<Option<Description>, Error> {
+        let shared = &*self.shared;
+        let _operation = shared.activity.begin();
+        let Some(seen) = shared.read(&layout::record(namespace, key)).await? else { return Ok(None) };
+        let (record, now) = (seen.record, shared.now());
+        let live = record.lease.filter(|lease| !shared.is_over(lease, now));
+        Ok(Some(Description {
+            exists: record.state.is_some(),
+            version: record.version,
+            fencing_token: record.fencing_token,
+            updated_at: record.updated_at,
+            expires_at: live.as_ref().map(|lease| lease.expires_at),
+            owner: live.map(|lease| lease.owner),
+        }))
+    }
+
+    /// Changes the state, under a lease. Answers with its new version.
+    pub async fn update(&self, lease: &Lease, state: &[u8], if_version: IfVersion) -> Result<u64, Error> {
+        self.change_state(lease, Change::Write(self.shared.inline(state)?), if_version, false).await
+    }
+
+    /// Changes the state and gives the lease back, in one step.
+    pub async fn update_and_release(&self, lease: &Lease, state: &[u8], if_version: IfVersion) -> Result<u64, Error> {
+        self.change_state(lease, Change::Write(self.shared.inline(state)?), if_version, true).await
+    }
+
+    /// Removes the state, under a lease. The fencing tokens of the key go on from where they are.
+    pub async fn remove(&self, lease: &Lease, if_version: IfVersion) -> Result<u64, Error> {
+        self.change_state(lease, Change::Remove, if_version, false).await
+    }
+
+    async fn change_state(
+        &self,
+        lease: &Lease,
+        change: Change,
+        if_version: IfVersion,
+        release: bool,
+    ) -> Result<u64, Error> {
+        let shared = &*self.shared;
+        let _operation = shared.activity.begin();
+        let step = |_: &Shared, mut record: Record, now: Moment| {
+            if let IfVersion::Is(expected) = if_version
+                && expected != record.version
+            {
+                return Err(Error::VersionConflict { expected, found: record.version });
+            }
+            record.state = match &change {
+                Change::Write(state) => Some(state.clone()),
+                Change::Remove => None,
+            };
+            record.version += 1;
+            record.updated_at = now;
+            if release {
+                record.lease = None;
+            }
+            let answer = record.version;
+            Ok(Step::Swap { record: Box::new(record), look_by: None, answer })
+        };
+        let version = shared.change_held(lease, step).await?;
+        if release {
+            shared.waiters.wake(&layout::record(&lease.namespace, &lease.key));
+        }
+        Ok(version)
+    }
+}
+
+impl Shared {
+    fn inline(&self, state: &[u8]) -> Result<State, Error> {
+        let most = self.options.inline_bytes_max;
+        if state.len() > most {
+            return Err(Error::TooLarge { bytes: state.len(), most });
+        }
+        Ok(State::of(state))
+    }
+}
+
+fn state_of(path: &str, record: &Record) -> Result<Option<Versioned>, Error> {
+    let Some(state) = &record.state else { return Ok(None) };
+    let state = state.bytes().map_err(|reason| Error::Unreadable { key: path.to_owned(), reason })?;
+    Ok(Some(Versioned { state, version: record.version }))
+}

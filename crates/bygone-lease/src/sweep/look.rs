@@ -1,0 +1,216 @@
+//! Following one entry of the index.
+//!
+//! The entry says "look at this key". What is over is cleared by a swap; what has a later deadline gets an entry in its
+//! hour, before this one goes; what has none any more stops saying that it is indexed, before this one goes. The entry
+//! itself goes only as it was listed: one that somebody wrote anew meanwhile stays.
+
+use crate::Error;
+use crate::layout::{self, Hour};
+use crate::moment::Moment;
+use crate::name::{Key, Namespace};
+use crate::record::Record;
+use crate::storage::{Expected, Listed, StorageError, Version};
+use crate::store::Shared;
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Looked {
+    /// A lease that was over was cleared.
+    pub(crate) lease_cleared: bool,
+    /// The entry is gone.
+    pub(crate) entry_removed: bool,
+    /// Why it was left as it is, if it was.
+    pub(crate) kept: Option<Kept>,
+    /// Requests that it took.
+    pub(crate) requests: u64,
+}
+
+/// Why an entry was left as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Somebody changed it under our hands: it is looked at again by the next sweep.
+    Conflict,
+    /// It cannot be read, or cannot be ours.
+    Unreadable,
+}
+
+/// What would become of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outlook {
+    /// Something is over: the lease that ended then, or what leads here for nothing.
+    Bygone(Option<Moment>),
+    /// Everything is as it should be.
+    Stays,
+    /// It cannot be read, or cannot be ours.
+    Unreadable,
+}
+
+impl Looked {
+    fn conflict(self) -> Self {
+        Self { lease_cleared: false, kept: Some(Kept::Conflict), ..self }
+    }
+
+    fn after(mut self, requests: u64) -> Self {
+        self.requests += requests;
+        self
+    }
+}
+
+/// What is to be done with a record.
+enum Verdict {
+    /// There is nothing in it that anybody could want any more.
+    Remove,
+    /// It is to be this; the entry that led here goes.
+    Become(Box<Record>, Option<Moment>),
+    /// It is as it should be, and so is the entry.
+    Leave,
+    /// It is as it should be, and has nothing to do with the entry.
+    Unlink,
+}
+
+impl Shared {
+    /// When the key must be looked at next; `None` if never.
+    fn deadline(&self, record: &Record) -> Option<Moment> {
+        match &record.lease {
+            Some(lease) => Some(lease.expires_at),
+            None if record.is_empty() => Some(record.touched_at.plus(self.options.tombstone_keep)),
+            None => None,
+        }
+    }
+
+    fn judge(&self, record: &Record, hour: Hour, boundary: Moment) -> Verdict {
+        let mut wanted = record.clone();
+        let is_over = record.lease.as_ref().is_some_and(|lease| self.is_over(lease, boundary));
+        if is_over {
+            wanted.lease = None;
+        }
+        let deadline = self.deadline(&wanted);
+        let is_bygone = deadline.is_some_and(|deadline| deadline.has_passed(boundary)) && wanted.is_empty();
+        let next = deadline.map(Hour::of);
+        if is_bygone {
+            Verdict::Remove
+        } else if is_over
+            || (record.indexed == Some(hour) && next != Some(hour))
+            || (next.is_some() && record.indexed != next)
+        {
+            wanted.indexed = record.indexed.filter(|indexed| next == Some(*indexed));
+            Verdict::Become(Box::new(wanted), deadline)
+        } else if next == Some(hour) {
+            Verdict::Leave
+        } else {
+            Verdict::Unlink
+        }
+    }
+
+    /// What following an entry would do. One request.
+    pub(crate) async fn foresee(
+        &self,
+        namespace: &Namespace,
+        hour: Hour,
+        listed: &Listed,
+        boundary: Moment,
+    ) -> Result<Outlook, Error> {
+        let Some(key) = key_of(listed) else { return Ok(Outlook::Unreadable) };
+        match self.read(&layout::record(namespace, &key)).await {
+            Err(Error::Unreadable { .. }) => Ok(Outlook::Unreadable),
+            Err(error) => Err(error),
+            Ok(None) => Ok(Outlook::Bygone(None)),
+            Ok(Some(seen)) => Ok(match self.judge(&seen.record, hour, boundary) {
+                Verdict::Leave => Outlook::Stays,
+                _ => Outlook::Bygone(self.deadline(&seen.record).filter(|deadline| deadline.has_passed(boundary))),
+            }),
+        }
+    }
+
+    /// Follows an entry.
+    pub(crate) async fn look(
+        &self,
+        namespace: &Namespace,
+        hour: Hour,
+        listed: &Listed,
+        boundary: Moment,
+    ) -> Result<Looked, Error> {
+        let nothing = Looked::default();
+        let unreadable = Looked { kept: Some(Kept::Unreadable), ..nothing };
+        let Some(key) = key_of(listed) else { return Ok(unreadable) };
+        let (entry, requests) = self.entry_version(listed).await?;
+        let nothing = nothing.after(requests + 1);
+        let path = layout::record(namespace, &key);
+        let seen = match self.read(&path).await {
+            Err(Error::Unreadable { .. }) => return Ok(unreadable.after(requests + 1)),
+            seen => seen?,
+        };
+        let Some(entry) = entry else { return Ok(nothing.conflict()) };
+        let Some(seen) = seen else { return self.unlink(listed, &entry, nothing).await };
+        let lease_cleared = seen.record.lease.as_ref().is_some_and(|lease| self.is_over(lease, boundary));
+        let looked = Looked { lease_cleared, ..nothing };
+        match self.judge(&seen.record, hour, boundary) {
+            Verdict::Leave => Ok(looked),
+            Verdict::Unlink => self.unlink(listed, &entry, looked).await,
+            Verdict::Remove => {
+                self.cache.forget(&path);
+                match self.storage.delete(&path, &seen.version).await {
+                    Ok(()) => self.unlink(listed, &entry, looked.after(1)).await,
+                    Err(StorageError::Conflict { .. }) => Ok(looked.after(1).conflict()),
+                    // A tombstone for ever: it holds the last token and harms nobody.
+                    Err(StorageError::Unsupported { .. }) => Ok(nothing),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Verdict::Become(record, deadline) => {
+                let looked = looked.after(if deadline.is_some() { 2 } else { 1 });
+                if !self.become_record(namespace, &key, (*record, &seen.version), deadline).await? {
+                    return Ok(looked.conflict());
+                }
+                if lease_cleared {
+                    self.waiters.wake(&path);
+                }
+                let stays = deadline.map(Hour::of) == Some(hour);
+                if stays { Ok(looked) } else { self.unlink(listed, &entry, looked).await }
+            }
+        }
+    }
+
+    /// Swaps a record, with an entry in the hour of its deadline written first. False when somebody was faster.
+    async fn become_record(
+        &self,
+        namespace: &Namespace,
+        key: &Key,
+        (mut record, version): (Record, &Version),
+        deadline: Option<Moment>,
+    ) -> Result<bool, Error> {
+        let path = layout::record(namespace, key);
+        if let Some(hour) = deadline.map(Hour::of).filter(|hour| record.indexed != Some(*hour)) {
+            self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
+            record.indexed = Some(hour);
+        }
+        record.attempt = self.ids.next();
+        self.cache.forget(&path);
+        match self.storage.put(&path, record.body()?, Expected::Version(version)).await {
+            Ok(_) => Ok(true),
+            Err(StorageError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The version of an entry from before its record was read: listings tell, or it is read.
+    async fn entry_version(&self, listed: &Listed) -> Result<(Option<Version>, u64), Error> {
+        match &listed.version {
+            Some(version) => Ok((Some(version.clone()), 0)),
+            None => Ok((self.storage.get(&listed.key).await?.map(|stored| stored.version), 1)),
+        }
+    }
+
+    async fn unlink(&self, listed: &Listed, version: &Version, looked: Looked) -> Result<Looked, Error> {
+        match self.storage.delete(&listed.key, version).await {
+            Ok(()) => Ok(Looked { entry_removed: true, ..looked.after(1) }),
+            Err(StorageError::Conflict { .. }) => Ok(looked.after(1)),
+            Err(StorageError::Unsupported { .. }) => Ok(looked),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn key_of(listed: &Listed) -> Option<Key> {
+    listed.key.rsplit('/').next().and_then(Key::from_segment)
+}

@@ -1,0 +1,262 @@
+//! The leases of a store, as the engine sweeps them.
+
+use std::collections::VecDeque;
+
+use async_trait::async_trait;
+use bygone_core::{Boundary, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Target, TargetError};
+use jiff::SignedDuration;
+
+use crate::Error;
+use crate::document;
+use crate::index::{Catalogue, Hours};
+use crate::layout::{self, Hour};
+use crate::moment::Moment;
+use crate::name::Namespace;
+use crate::storage::StorageError;
+use crate::store::LeaseStore;
+use crate::sweep::look::{Kept, Outlook};
+
+/// An hour stays on its list for so long after it is over: a writer whose clock is behind may still enter into it.
+const HOUR_MARGIN: std::time::Duration = std::time::Duration::from_secs(3600);
+/// Entries counted by one request of a survey.
+const LISTING_KEYS: usize = 1_000;
+
+/// The expiry index of a store, bound to the engine.
+///
+/// Its items are the entries of the hours that have come. A page takes entries of one hour of one namespace, in one
+/// listing; namespaces take turns, so that one with much to do keeps none of the others waiting.
+#[derive(Debug)]
+pub struct LeaseTarget {
+    policy: String,
+    source: String,
+    store: LeaseStore,
+    /// The hours that are still to be gone through, as the survey found them: the next is at the front.
+    rounds: Option<VecDeque<Round>>,
+    /// Whether the pages so far left something that is past its time.
+    left: bool,
+    pages: u64,
+}
+
+/// One hour of one namespace, on its way.
+#[derive(Clone, Debug)]
+struct Round {
+    namespace: Namespace,
+    hour: Hour,
+    after: Option<String>,
+    /// Whether anything was left that leads somewhere.
+    left: bool,
+}
+
+#[derive(Debug, Default)]
+struct Census {
+    bygone: u64,
+    unreadable: u64,
+    oldest: Option<Moment>,
+    requests: u64,
+}
+
+impl LeaseTarget {
+    /// Binds a store.
+    pub fn new(policy: impl Into<String>, source: impl Into<String>, store: &LeaseStore) -> Self {
+        let (policy, source, store) = (policy.into(), source.into(), store.clone());
+        Self { policy, source, store, rounds: None, left: false, pages: 0 }
+    }
+
+    /// The hours that have come, in turns: one of each namespace, then the next of each.
+    async fn due(&self, boundary: Moment) -> Result<VecDeque<Round>, Error> {
+        let storage = &*self.store.shared.storage;
+        if !storage.capabilities().list {
+            return Ok(VecDeque::new());
+        }
+        let catalogue: Catalogue = document::read(storage, layout::STORE).await?;
+        let mut namespaces = Vec::new();
+        for name in catalogue.namespaces {
+            let namespace = Namespace::new(name)?;
+            let hours: Hours = document::read(storage, &layout::hours(&namespace)).await?;
+            let due = hours.buckets.into_iter().filter(|hour| *hour <= Hour::of(boundary));
+            namespaces.push((namespace, due.collect::<VecDeque<_>>()));
+        }
+        let mut rounds = VecDeque::new();
+        while namespaces.iter().any(|(_, hours)| !hours.is_empty()) {
+            for (namespace, hours) in &mut namespaces {
+                if let Some(hour) = hours.pop_front() {
+                    rounds.push_back(Round { namespace: namespace.clone(), hour, after: None, left: false });
+                }
+            }
+        }
+        Ok(rounds)
+    }
+
+    /// Foresees what a sweep would do.
+    async fn census(&self, rounds: &VecDeque<Round>, boundary: Moment) -> Result<Census, Error> {
+        let (shared, mut census) = (&self.store.shared, Census::default());
+        for round in rounds {
+            let prefix = layout::hour_prefix(&round.namespace, round.hour);
+            let mut after: Option<String> = None;
+            loop {
+                let listing = shared.storage.list(&prefix, after.as_deref(), LISTING_KEYS).await?;
+                census.requests += 1;
+                for listed in &listing.keys {
+                    census.requests += 1;
+                    match shared.foresee(&round.namespace, round.hour, listed, boundary).await? {
+                        Outlook::Stays => {}
+                        Outlook::Unreadable => census.unreadable += 1,
+                        Outlook::Bygone(deadline) => {
+                            census.bygone += 1;
+                            census.oldest = [census.oldest, deadline].into_iter().flatten().min();
+                        }
+                    }
+                }
+                after = listing.keys.last().map(|listed| listed.key.clone());
+                if !listing.more || after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(census)
+    }
+
+    async fn sweep_page(&mut self, boundary: Moment, limit: u64, care: Care) -> Result<Page, Error> {
+        let mut page = Page::default();
+        // It leaves the queue when the page is done: after a failure the same page is asked for again.
+        let Some(mut round) = self.rounds.as_ref().and_then(VecDeque::front).cloned() else { return Ok(page) };
+        let shared = std::sync::Arc::clone(&self.store.shared);
+        let prefix = layout::hour_prefix(&round.namespace, round.hour);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, LISTING_KEYS);
+        let limit = if care == Care::KeepBack { 1 } else { limit };
+        let listing = shared.storage.list(&prefix, round.after.as_deref(), limit).await?;
+        page.requests += 1;
+        for listed in &listing.keys {
+            let kept = if care == Care::KeepBack {
+                Some(Kept::Conflict)
+            } else {
+                let looked = shared.look(&round.namespace, round.hour, listed, boundary).await?;
+                page.requests += looked.requests;
+                page.tally.removed += u64::from(looked.lease_cleared || looked.entry_removed);
+                round.left |= !looked.entry_removed;
+                looked.kept
+            };
+            // What cannot be read was counted by the survey; what lives is none of the policy's items.
+            page.tally.kept_back.conflict += u64::from(kept == Some(Kept::Conflict));
+            round.left |= kept.is_some();
+            self.left |= kept.is_some();
+        }
+        page.tally.examined = page.tally.removed + page.tally.kept_back.conflict;
+        round.after = listing.keys.last().map(|listed| listed.key.clone()).or(round.after);
+        let goes_on = listing.more && !listing.keys.is_empty();
+        if !goes_on && !round.left {
+            page.requests += self.drop_hour(&round, boundary).await?;
+        }
+        let rounds = self.rounds.get_or_insert_default();
+        rounds.pop_front();
+        if goes_on {
+            // At the end of the queue: the other namespaces come first.
+            rounds.push_back(round);
+        }
+        self.pages += 1;
+        page.next = (!rounds.is_empty()).then(|| Cursor::new(self.pages.to_string()));
+        Ok(page)
+    }
+
+    /// What the store cannot do, and what is left out for it.
+    fn lacks(&self) -> Vec<String> {
+        let capabilities = self.store.shared.storage.capabilities();
+        let mut lacks = Vec::new();
+        if !capabilities.list {
+            lacks.push(
+                "the store cannot list keys: nothing is swept, and what is over is cleared when it is used".into(),
+            );
+        }
+        if !capabilities.delete_if_version {
+            lacks
+                .push("the store does not keep the conditions of deletes: leases are cleared, but entries stay".into());
+        }
+        lacks
+    }
+
+    /// Takes an hour off its list, once it is long over and a listing shows that nothing is in it.
+    async fn drop_hour(&self, round: &Round, boundary: Moment) -> Result<u64, Error> {
+        if !round.hour.end().plus(HOUR_MARGIN).has_passed(boundary) {
+            return Ok(0);
+        }
+        let shared = &self.store.shared;
+        let left = shared.storage.list(&layout::hour_prefix(&round.namespace, round.hour), None, 1).await?;
+        if !left.keys.is_empty() {
+            return Ok(1);
+        }
+        let path = layout::hours(&round.namespace);
+        document::amend(&*shared.storage, &shared.ids, &path, |hours: &mut Hours| hours.buckets.remove(&round.hour))
+            .await?;
+        shared.index.forget(&round.namespace, round.hour);
+        Ok(3)
+    }
+}
+
+fn failure(error: Error) -> TargetError {
+    let kind = match &error {
+        Error::Throttled | Error::Contended { .. } => ErrorKind::Busy,
+        Error::OutcomeUnknown { .. } | Error::Storage(StorageError::Unavailable { .. }) => ErrorKind::Lost,
+        Error::Storage(StorageError::Unsupported { .. }) => ErrorKind::Unfit,
+        _ => ErrorKind::Failed,
+    };
+    TargetError::new(kind, error.to_string()).with_source(error)
+}
+
+#[async_trait]
+impl Target for LeaseTarget {
+    fn policy(&self) -> &str {
+        &self.policy
+    }
+
+    fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn page_items_max(&self) -> u64 {
+        1_000
+    }
+
+    async fn survey(&mut self, boundary: Boundary) -> Result<Survey, TargetError> {
+        let boundary = Moment::from(boundary.instant());
+        let rounds = self.due(boundary).await.map_err(failure)?;
+        let census = self.census(&rounds, boundary).await.map_err(failure)?;
+        (self.rounds, self.left) = (Some(rounds), false);
+        Ok(Survey {
+            bygone: Some(census.bygone),
+            unreadable: census.unreadable,
+            oldest: census.oldest.and_then(Moment::timestamp),
+            requests: census.requests,
+            warnings: self.lacks(),
+            ..Survey::default()
+        })
+    }
+
+    /// The index knows only what has a deadline: what it holds beyond that nobody counts.
+    async fn holds_at_least(&mut self, _items: u64) -> Result<bool, TargetError> {
+        Ok(false)
+    }
+
+    async fn page(&mut self, request: PageRequest<'_>) -> Result<Page, TargetError> {
+        let boundary = Moment::from(request.boundary.instant());
+        if self.rounds.is_none() {
+            self.rounds = Some(self.due(boundary).await.map_err(failure)?);
+        }
+        self.sweep_page(boundary, request.limit, request.care).await.map_err(failure)
+    }
+
+    /// A store has written what it has answered.
+    async fn settle(&mut self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn lag(&mut self, boundary: Boundary) -> Result<Option<SignedDuration>, TargetError> {
+        // Where every hour was gone through and nothing was left, nobody has to look again.
+        if !self.left && self.rounds.as_ref().is_some_and(VecDeque::is_empty) {
+            return Ok(None);
+        }
+        let now = Moment::from(boundary.instant());
+        let rounds = self.due(now).await.map_err(failure)?;
+        let oldest = self.census(&rounds, now).await.map_err(failure)?.oldest.and_then(Moment::timestamp);
+        Ok(oldest.map(|oldest| boundary.instant().duration_since(oldest)))
+    }
+}

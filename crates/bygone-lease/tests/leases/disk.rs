@@ -1,0 +1,69 @@
+//! The store on disk: shared by processes, durable before it answers.
+
+use std::sync::Arc;
+
+use bygone_lease::storage::{Disk, Expected, Storage, StorageError};
+use bytes::Bytes;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_is_there_after_it_was_closed() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = Disk::open(directory.path()).unwrap();
+    let version = disk.put("k", Bytes::from_static(b"one"), Expected::Absent).await.unwrap();
+    drop(disk);
+    let disk = Disk::open(directory.path()).unwrap();
+    assert_eq!(disk.get("k").await.unwrap().unwrap().version, version);
+    // A version never comes back, not even that of a key that was deleted.
+    disk.delete("k", &version).await.unwrap();
+    let again = disk.put("k", Bytes::from_static(b"one"), Expected::Absent).await.unwrap();
+    assert_ne!(version, again);
+}
+
+/// Two handles are as two processes: each has its own connections and its own thread.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_who_share_it_count_to_the_same_sum() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Arc::new(Disk::open(directory.path()).unwrap());
+    first.put("n", Bytes::from_static(b"0"), Expected::Absent).await.unwrap();
+    let second = Arc::new(Disk::open(directory.path()).unwrap());
+    let adders = [&first, &second, &first, &second].map(|disk| {
+        let disk = Arc::clone(disk);
+        tokio::spawn(async move {
+            let mut added = 0;
+            while added < 50 {
+                let found = disk.get("n").await.unwrap().unwrap();
+                let n: u64 = std::str::from_utf8(&found.body).unwrap().parse().unwrap();
+                match disk.put("n", Bytes::from((n + 1).to_string()), Expected::Version(&found.version)).await {
+                    Ok(_) => added += 1,
+                    Err(StorageError::Conflict { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        })
+    });
+    for adder in adders {
+        adder.await.unwrap();
+    }
+    assert_eq!(first.get("n").await.unwrap().unwrap().body, Bytes::from_static(b"200"));
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_ours_is_refused_and_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("leases.db");
+    std::fs::write(&path, b"this is not a database, and longer than nothing at all").unwrap();
+    let refused = Disk::open(directory.path()).unwrap_err();
+    assert!(matches!(refused, StorageError::Refused { .. }), "{refused:?}");
+    assert!(std::fs::read(&path).unwrap().starts_with(b"this is not"));
+}
+
+#[tokio::test]
+async fn it_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("new/store");
+    let _disk = Disk::open(&directory).unwrap();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    assert_eq!(mode(&directory.join("leases.db")), 0o600);
+}

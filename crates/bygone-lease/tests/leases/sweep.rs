@@ -1,0 +1,209 @@
+//! The sweeper: it takes away what nobody comes back for, and nothing else, for little.
+
+use std::time::Duration;
+
+use bygone_core::{Boundary, Budget, Care, Clock, Job, PageRequest, PolicyReport, Sweep, Target};
+use bygone_lease::storage::{Expected, Requests, Storage};
+use bygone_lease::{Acquire, IfVersion, Key, LeaseTarget, Namespace};
+use bytes::Bytes;
+
+use super::shelf::{Shelf, ask, key, namespace};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Sweeps at the clock's time.
+async fn sweep(shelf: &Shelf) -> PolicyReport {
+    let boundary = Boundary::at(shelf.clock.now());
+    let target = LeaseTarget::new("expired-leases", "store", &shelf.store);
+    let report =
+        Sweep::new(shelf.clock.clone(), boundary).run(vec![Job::new(Box::new(target), Budget::default())]).await;
+    let policy = report.policies.into_iter().next().unwrap();
+    assert_eq!(policy.error, None);
+    policy
+}
+
+async fn keys(shelf: &Shelf, prefix: &str) -> Vec<String> {
+    let listing = shelf.storage.list(prefix, None, usize::MAX).await.unwrap();
+    listing.keys.into_iter().map(|listed| listed.key).collect()
+}
+
+async fn owner(shelf: &Shelf, name: &str) -> Option<String> {
+    let record = shelf.storage.get(&format!("jobs/meta/{name}")).await.unwrap()?;
+    let record: serde_json::Value = serde_json::from_slice(&record.body).unwrap();
+    Some(record["lease"]["owner"].as_str().unwrap_or("nobody").to_owned())
+}
+
+/// Takes a lease and writes state, so that the record stays when the lease is gone.
+async fn hold_with_state(shelf: &Shelf, name: &str, ttl: Duration) {
+    let lease = shelf.store.acquire(&Acquire { ttl: Some(ttl), ..ask(name, "a") }).await.unwrap();
+    shelf.store.update(&lease, b"state", IfVersion::Any).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_over_is_cleared_and_what_is_not_stays() {
+    let shelf = Shelf::new().await;
+    hold_with_state(&shelf, "over", Duration::from_secs(30)).await;
+    hold_with_state(&shelf, "on-the-boundary", Duration::from_secs(60)).await;
+    hold_with_state(&shelf, "live", Duration::from_secs(600)).await;
+    shelf.pass(Duration::from_secs(60));
+    let report = sweep(&shelf).await;
+    assert_eq!((report.tally.examined, report.tally.removed), (1, 1));
+    assert_eq!(owner(&shelf, "over").await.as_deref(), Some("nobody"));
+    assert_eq!(owner(&shelf, "on-the-boundary").await.as_deref(), Some("a"));
+    assert_eq!(owner(&shelf, "live").await.as_deref(), Some("a"));
+    assert_eq!(
+        keys(&shelf, "jobs/.lease-index/20").await,
+        ["jobs/.lease-index/2026111812/live", "jobs/.lease-index/2026111812/on-the-boundary"]
+    );
+    let state = shelf.store.get(&namespace(), &key("over")).await.unwrap().unwrap();
+    assert_eq!(&state.state[..], b"state");
+    assert_eq!(sweep(&shelf).await.tally.removed, 0, "sweeping twice is harmless");
+}
+
+#[tokio::test]
+async fn with_nothing_due_it_reads_a_list_a_namespace_and_lists_nothing() {
+    let shelf = Shelf::new().await;
+    for name in ["a", "b", "c"] {
+        let request = Acquire::new(Namespace::new(name).unwrap(), key("k"), "x");
+        let ttl = Some(Duration::from_secs(30 * 60));
+        shelf.store.acquire(&Acquire { ttl, ..request }).await.unwrap();
+    }
+    // Nothing has come whose hour could be due.
+    shelf.clock.advance(Duration::from_secs(25 * 60));
+    for name in ["a", "b", "c"] {
+        let lease = Acquire::new(Namespace::new(name).unwrap(), key("late"), "x");
+        shelf.store.acquire(&Acquire { ttl: Some(Duration::from_secs(30 * 60)), ..lease }).await.unwrap();
+    }
+    let earlier = Boundary::at("2026-11-18T11:59:59Z".parse().unwrap());
+    let before = shelf.storage.requests();
+    let target = LeaseTarget::new("expired-leases", "store", &shelf.store);
+    let report =
+        Sweep::new(shelf.clock.clone(), earlier).run(vec![Job::new(Box::new(target), Budget::default())]).await;
+    assert_eq!(report.policies[0].tally.examined, 0);
+    assert_eq!(shelf.storage.requests().since(before), Requests { gets: 1 + 3, ..Requests::default() });
+}
+
+/// The cost follows what is due, whatever else is stored.
+#[tokio::test]
+async fn due_entries_cost_the_same_among_few_keys_and_among_many() {
+    let mut costs = Vec::new();
+    for stored in [1_000, 100_000] {
+        let shelf = Shelf::new().await;
+        let mut lease = shelf.take("k").await;
+        for number in 0..stored {
+            let name = Key::new(format!("at-rest-{number}")).unwrap();
+            let request = Acquire { key: name, ..ask("k", "a") };
+            lease = shelf.store.acquire(&request).await.unwrap();
+            shelf.store.update_and_release(&lease, b"state", IfVersion::Any).await.unwrap();
+        }
+        drop(lease);
+        shelf.pass(3 * HOUR);
+        sweep(&shelf).await;
+        assert_eq!(keys(&shelf, "jobs/.lease-index/20").await.len(), 1, "the tombstone of k");
+        for number in 0..50 {
+            hold_with_state(&shelf, &format!("due-{number}"), Duration::from_secs(30)).await;
+        }
+        shelf.pass(3 * HOUR);
+        let before = shelf.storage.requests();
+        assert_eq!(sweep(&shelf).await.tally.removed, 50);
+        costs.push(shelf.storage.requests().since(before));
+    }
+    assert_eq!(costs[0], costs[1]);
+}
+
+/// Defect 15 of the original: records of keys that nobody uses stayed for ever. And 14: their tokens began anew.
+#[tokio::test]
+async fn an_empty_record_goes_after_its_time_and_its_tokens_go_on() {
+    let shelf = Shelf::new().await;
+    let lease = shelf.take("k").await;
+    shelf.store.release(&lease).await.unwrap();
+    shelf.pass(HOUR);
+    sweep(&shelf).await;
+    assert_eq!(keys(&shelf, "jobs/meta/").await, ["jobs/meta/k"]);
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, ["jobs/.lease-index/2026111912/k"], "a day after its use");
+    shelf.pass(23 * HOUR);
+    sweep(&shelf).await;
+    assert_eq!(keys(&shelf, "jobs/meta/").await, ["jobs/meta/k"], "it ends now, and so it has not ended");
+    shelf.pass(Duration::from_millis(1));
+    assert_eq!(sweep(&shelf).await.tally.removed, 1);
+    assert_eq!(keys(&shelf, "jobs/meta/").await, [""; 0]);
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, [""; 0]);
+    assert!(shelf.take("k").await.fencing_token > lease.fencing_token);
+}
+
+/// Defect 4 of the original: the entry of a live lease was dropped.
+#[tokio::test]
+async fn a_lease_that_was_extended_is_found_in_its_new_hour() {
+    let shelf = Shelf::new().await;
+    let ttl = Some(Duration::from_secs(30 * 60));
+    let lease = shelf.store.acquire(&Acquire { ttl, ..ask("k", "a") }).await.unwrap();
+    shelf.pass(Duration::from_secs(25 * 60));
+    shelf.store.keepalive(&lease, ttl).await.unwrap();
+    shelf.pass(Duration::from_secs(26 * 60));
+    sweep(&shelf).await;
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, ["jobs/.lease-index/2026111813/k"]);
+    assert_eq!(owner(&shelf, "k").await.as_deref(), Some("a"));
+    shelf.pass(HOUR);
+    sweep(&shelf).await;
+    assert_eq!(owner(&shelf, "k").await.as_deref(), Some("nobody"));
+}
+
+/// Defect 5 of the original: an hour was dropped although something was left in it.
+#[tokio::test]
+async fn an_hour_goes_only_when_it_is_long_over_and_empty() {
+    let shelf = Shelf::new().await;
+    hold_with_state(&shelf, "k", Duration::from_secs(30)).await;
+    let hours = async || {
+        String::from_utf8(shelf.storage.get("jobs/.lease-index/buckets.json").await.unwrap().unwrap().body.to_vec())
+            .unwrap()
+    };
+    shelf.pass(HOUR);
+    sweep(&shelf).await;
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, [""; 0]);
+    assert!(hours().await.contains("2026111812"), "a writer whose clock is behind may still come");
+    // Somebody does, and it cannot even be read.
+    let odd = "jobs/.lease-index/2026111812/~zz";
+    let version = shelf.storage.put(odd, Bytes::from_static(b"{}"), Expected::Absent).await.unwrap();
+    shelf.pass(HOUR);
+    assert_eq!(sweep(&shelf).await.tally.kept_back.unreadable, 1);
+    assert!(hours().await.contains("2026111812"));
+    shelf.storage.delete(odd, &version).await.unwrap();
+    sweep(&shelf).await;
+    assert!(!hours().await.contains("2026111812"));
+}
+
+/// Defect 6 of the original: whoever had much to do kept the others waiting. Defect 7: namespaces were known from memory.
+#[tokio::test]
+async fn namespaces_take_turns_and_are_found_after_a_restart() {
+    let shelf = Shelf::new().await;
+    for number in 0..30 {
+        hold_with_state(&shelf, &format!("k{number:02}"), Duration::from_secs(30)).await;
+    }
+    let other = Namespace::new("other").unwrap();
+    let lease = shelf.store.acquire(&Acquire::new(other.clone(), key("k"), "a")).await.unwrap();
+    shelf.store.update(&lease, b"state", IfVersion::Any).await.unwrap();
+    shelf.pass(HOUR);
+    let restarted =
+        Shelf { storage: shelf.storage.clone(), clock: shelf.clock.clone(), store: shelf.another_process().await };
+    // Two pages of ten: the second one is the other namespace's, although the first has more to do.
+    let mut target = LeaseTarget::new("expired-leases", "store", &restarted.store);
+    let boundary = Boundary::at(shelf.clock.now());
+    target.survey(boundary).await.unwrap();
+    for _ in 0..2 {
+        target.page(PageRequest { boundary, cursor: None, limit: 10, care: Care::Swift }).await.unwrap();
+    }
+    assert_eq!(keys(&shelf, "other/.lease-index/20").await, [""; 0]);
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await.len(), 20);
+    sweep(&restarted).await;
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_entry_that_leads_nowhere_goes() {
+    let shelf = Shelf::new().await;
+    hold_with_state(&shelf, "k", Duration::from_secs(30)).await;
+    let stale = "jobs/.lease-index/2026111812/never";
+    shelf.storage.put(stale, Bytes::from_static(b"{}"), Expected::Absent).await.unwrap();
+    assert_eq!(sweep(&shelf).await.tally.removed, 1);
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, ["jobs/.lease-index/2026111812/k"]);
+}
