@@ -49,7 +49,7 @@ impl Census {
         let mut census = parts.into_iter().reduce(Self::join).unwrap_or_default();
         census.lost_links = links.lost_some();
         let walk = walk.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if guide.judge.empty_directories {
+        if guide.judge.empty_dirs {
             census.seen += walk.entered();
         }
         census

@@ -20,7 +20,7 @@ pub(crate) struct Judge {
     date: Option<KeyDate>,
     globs: Globs,
     min_depth: u32,
-    pub(crate) empty_directories: bool,
+    pub(crate) empty_dirs: bool,
 }
 
 impl Judge {
@@ -30,7 +30,7 @@ impl Judge {
             date: policy.date.clone(),
             globs: Globs::compile(&policy.include, &policy.exclude)?,
             min_depth: policy.min_depth,
-            empty_directories: policy.empty_directories,
+            empty_dirs: policy.empty_dirs,
         })
     }
 

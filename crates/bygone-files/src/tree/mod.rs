@@ -5,7 +5,7 @@
 //! by its name in such a handle, after its age was read again on a handle of its own.
 //!
 //! What goes: everything below the root that is no directory and no device node, is covered by the globs and by
-//! `min_depth`, and whose stamp has passed `keep`; what the caps take on top, oldest first; and with `empty_directories`
+//! `min_depth`, and whose stamp has passed `keep`; what the caps take on top, oldest first; and with `empty_dirs`
 //! the directories that have become empty. What stays: what is locked or open, sockets that somebody listens on, files
 //! with the sticky bit (their owner's way to say "keep"), what lies on another file system or behind a mount point.
 //!

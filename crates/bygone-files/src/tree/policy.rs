@@ -35,7 +35,7 @@ pub struct TreePolicy {
     /// The least depth of an item: 1 for the entries of the swept directory itself.
     pub min_depth: u32,
     /// Whether directories go that are empty and past their time.
-    pub empty_directories: bool,
+    pub empty_dirs: bool,
     /// The most bytes that the covered files may take; over it the oldest go.
     pub max_bytes: Option<u64>,
     /// The most covered files that there may be; over it the oldest go.
@@ -58,7 +58,7 @@ impl TreePolicy {
             include: Vec::new(),
             exclude: Vec::new(),
             min_depth: 1,
-            empty_directories: false,
+            empty_dirs: false,
             max_bytes: None,
             max_count: None,
             min_free: None,

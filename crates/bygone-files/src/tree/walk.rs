@@ -239,7 +239,7 @@ impl Walk {
         if guide.root.facts().is_mount_root() && path == b"lost+found" && facts.owner() == 0 {
             return parent.mark_stays();
         }
-        let due = guide.judge.empty_directories
+        let due = guide.judge.empty_dirs
             && guide.judge.covers(parent, name, &mut self.path)
             && facts.stamp().is_some_and(|stamp| guide.reach.takes_directory(stamp));
         let directory = Directory::below(parent, name, handle, &facts);

@@ -112,7 +112,7 @@ fn tree_policy(directory: &Path, policy: &Policy, tree: &Tree) -> Result<TreePol
         include: tree.include.clone(),
         exclude: tree.exclude.clone(),
         min_depth: tree.min_depth,
-        empty_directories: tree.empty_dirs,
+        empty_dirs: tree.empty_dirs,
         max_bytes: tree.max_bytes,
         max_count: tree.max_count,
         min_free: tree.min_free,

@@ -116,14 +116,14 @@ async fn min_free_takes_until_so_much_would_be_free() {
 }
 
 #[tokio::test]
-async fn empty_directories_go_that_are_older_than_all_that_the_caps_leave() {
+async fn empty_dirs_go_that_are_older_than_all_that_the_caps_leave() {
     let scene = Scene::new();
     scene.file("a/1", stamp(1));
     scene.file("b/2", stamp(2));
     scene.file("c/9", stamp(9));
     scene.stamp("a", stamp(-50));
     scene.stamp("b", stamp(50));
-    let policy = TreePolicy { max_count: Some(1), empty_directories: true, ..capped(&scene) };
+    let policy = TreePolicy { max_count: Some(1), empty_dirs: true, ..capped(&scene) };
     scene.sweep(policy).await;
     assert_eq!(scene.texts(), ["b/", "c/", "c/9"], "b is younger than the file that the cap leaves");
 }

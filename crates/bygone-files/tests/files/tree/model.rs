@@ -160,7 +160,7 @@ impl Model<'_> {
             Kind::Leaf { protected } => (due && !protected, ""),
             Kind::Directory(nodes) => {
                 let stay = nodes.iter().filter(|node| !self.goes(node, shut)).count();
-                (due && stay == 0 && self.policy.empty_directories, "/")
+                (due && stay == 0 && self.policy.empty_dirs, "/")
             }
         };
         if !gone {
@@ -207,7 +207,7 @@ fn random_policy(random: &mut StdRng, policy: TreePolicy) -> TreePolicy {
         include,
         exclude,
         min_depth: [1, 1, 2, 3][random.random_range(0..4)],
-        empty_directories: random.random_bool(0.6),
+        empty_dirs: random.random_bool(0.6),
         ..policy
     }
 }

@@ -52,7 +52,7 @@ async fn mount_points_are_not_entered() {
     for name in ["other/d", "other", "same", "free"] {
         scene.stamp(name, old());
     }
-    let policy = TreePolicy { empty_directories: true, ..scene.policy() };
+    let policy = TreePolicy { empty_dirs: true, ..scene.policy() };
     let survey = bind(policy.clone()).survey(boundary()).await.unwrap();
     assert!(survey.warnings.iter().any(|text| text.contains("mount point")), "{survey:?}");
     let report = scene.sweep(policy).await;

@@ -15,7 +15,7 @@ use rustix::fs::{CWD, FileType, FlockOperation, Mode, flock, mknodat};
 use super::scene::{Holder, Scene, old, page, set_immutable, set_stamps};
 
 async fn sweep(scene: &Scene) -> PolicyReport {
-    scene.sweep(TreePolicy { empty_directories: true, ..scene.policy() }).await
+    scene.sweep(TreePolicy { empty_dirs: true, ..scene.policy() }).await
 }
 
 #[tokio::test]

@@ -112,7 +112,7 @@ async fn nothing_outside_the_root_is_touched_by_a_sweep_under_attack() {
         (0..ROUNDS).for_each(|round| attacker.attack(round));
         done.store(true, Ordering::Release);
     });
-    let policy = TreePolicy { empty_directories: true, ..scene.policy() };
+    let policy = TreePolicy { empty_dirs: true, ..scene.policy() };
     let (mut sweeps, mut removed) = (0, 0);
     while !over.load(Ordering::Acquire) || sweeps == 0 {
         let report = sweep(Box::new(bind(policy.clone())), boundary(), Budget::default()).await;

@@ -111,7 +111,7 @@ async fn a_path_narrows_the_sweep_to_a_part_of_the_source() {
 }
 
 #[tokio::test]
-async fn empty_directories_go_children_first_by_the_age_they_had() {
+async fn empty_dirs_go_children_first_by_the_age_they_had() {
     let scene = Scene::new();
     scene.file("a/b/c/file", old());
     scene.directory("empty", old());
@@ -123,10 +123,10 @@ async fn empty_directories_go_children_first_by_the_age_they_had() {
     }
     scene.stamp("around/young-directory", young());
     scene.stamp("around", old());
-    let mut target = bind(TreePolicy { empty_directories: true, ..scene.policy() });
+    let mut target = bind(TreePolicy { empty_dirs: true, ..scene.policy() });
     let survey = target.survey(boundary()).await.unwrap();
     assert_eq!(survey.bygone, Some(2 + 4), "two files, a/b/c, a/b, a and empty: {survey:?}");
-    let report = scene.sweep(TreePolicy { empty_directories: true, ..scene.policy() }).await;
+    let report = scene.sweep(TreePolicy { empty_dirs: true, ..scene.policy() }).await;
     let left = ["around/", "around/young-directory/", "mixed/", "mixed/young-file", "young/"];
     assert_eq!(scene.texts(), left);
     assert_eq!(report.tally.removed, 6);
@@ -160,7 +160,7 @@ async fn a_survey_writes_nothing() {
         (path.clone(), times, found.len(), found.nlink())
     };
     let before: Vec<_> = paths.iter().map(state).collect();
-    let policy = TreePolicy { empty_directories: true, max_count: Some(1), ..scene.policy() };
+    let policy = TreePolicy { empty_dirs: true, max_count: Some(1), ..scene.policy() };
     let mut target = bind(policy);
     let survey = target.survey(boundary()).await.unwrap();
     target.lag(boundary()).await.unwrap();

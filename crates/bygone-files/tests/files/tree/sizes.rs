@@ -17,7 +17,7 @@ async fn a_thousand_levels_are_swept_as_deep_as_handles_reach() {
     for depth in [0, 100, 256, 257, 1_000] {
         scene.file(&at(depth), old());
     }
-    let policy = TreePolicy { empty_directories: true, ..scene.policy() };
+    let policy = TreePolicy { empty_dirs: true, ..scene.policy() };
     let survey = bind(policy.clone()).survey(boundary()).await.unwrap();
     assert_eq!(survey.bygone, Some(3));
     assert!(survey.warnings.iter().any(|text| text.contains("deeper than 256")), "{survey:?}");
@@ -85,7 +85,7 @@ async fn a_tree_that_vanishes_under_the_walk_is_no_error() {
     for n in 0..6_000 {
         scene.file(&format!("d{}/{n}", n % 5), old());
     }
-    let mut target = bind(TreePolicy { empty_directories: true, ..scene.policy() });
+    let mut target = bind(TreePolicy { empty_dirs: true, ..scene.policy() });
     target.survey(boundary()).await.unwrap();
     let first = page(&mut target, None, 1_000, Care::Swift).await;
     fs::remove_dir_all(scene.root()).unwrap();

@@ -61,7 +61,7 @@ fn a_plan_counts_and_removes_nothing() {
 }
 
 #[test]
-fn globs_paths_and_empty_directories() {
+fn globs_paths_and_empty_dirs() {
     let yard = yard("kind = \"tree\"\nkeep = \"5d\"\npath = \"deep\"\nexclude = [\"**/*.tmp\"]\nempty_dirs = true");
     set_age(&yard.root().join("deep/er"), 6 * DAY);
     yard.run(&["sweep"]).ends(0);
