@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::moment::Moment;
 use crate::storage::StorageError;
 
@@ -67,6 +69,24 @@ pub enum Error {
         /// What there is.
         found: u64,
     },
+    /// The key is part of another transaction, or of one that must end first.
+    #[error("the key takes part in a transaction that is not over: commit it or roll it back first")]
+    TxnPending,
+    /// The lease is not of this transaction.
+    #[error("the lease was not taken in this transaction")]
+    TxnMismatch,
+    /// The transaction was decided otherwise: nothing of it came true, or all of it.
+    #[error("the transaction {txn} was decided otherwise, or is past its time: look at what is there, and begin anew")]
+    TxnConflict {
+        /// Which one.
+        txn: Uuid,
+    },
+    /// There is no such transaction.
+    #[error("there is no transaction {txn}: it was never begun, or is long over")]
+    TxnUnknown {
+        /// Which one.
+        txn: Uuid,
+    },
     /// State that is larger than allowed.
     #[error("the state has {bytes} bytes, and at most {most} are allowed")]
     TooLarge {
@@ -123,6 +143,10 @@ impl Error {
             Self::FencingMismatch { .. } => "fencing_mismatch",
             Self::AlreadyExists => "already_exists",
             Self::VersionConflict { .. } => "version_conflict",
+            Self::TxnPending => "txn_pending",
+            Self::TxnMismatch => "txn_mismatch",
+            Self::TxnConflict { .. } => "txn_conflict",
+            Self::TxnUnknown { .. } => "txn_unknown",
             Self::TooLarge { .. } => "too_large",
             Self::Contended { .. } => "cas_mismatch",
             Self::ClockSkew { .. } => "clock_skew",

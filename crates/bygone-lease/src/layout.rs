@@ -5,12 +5,17 @@
 //! | record of a key: lease, version, token, small state | `<ns>/meta/<key>` |
 //! | expiry index | `<ns>/.lease-index/<hour>/<key>` |
 //! | its hours | `<ns>/.lease-index/buckets.json` |
+//! | transaction | `.txns/<id>` |
+//! | decision of a transaction | `.txn-decisions/m/<id>` |
+//! | when decisions may be forgotten | `.txn-decisions/e/<hour>/<id>` |
+//! | the hours of both | `.txn-decisions/buckets.json` |
 //! | what the store is, and its namespaces | `.bygone/store.json` |
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
@@ -19,6 +24,29 @@ const HOUR_MILLIS: i64 = 3_600_000;
 
 /// What the store is, and which namespaces it has.
 pub(crate) const STORE: &str = ".bygone/store.json";
+
+/// The hours in which transactions began, and in which decisions may be forgotten.
+pub(crate) const TXN_HOURS: &str = ".txn-decisions/buckets.json";
+
+/// All transactions that are not over.
+pub(crate) const TXNS: &str = ".txns/";
+
+pub(crate) fn txn(id: Uuid) -> String {
+    format!("{TXNS}{id}")
+}
+
+pub(crate) fn decision(id: Uuid) -> String {
+    format!(".txn-decisions/m/{id}")
+}
+
+/// All decisions that may be forgotten in an hour.
+pub(crate) fn decision_prefix(hour: Hour) -> String {
+    format!(".txn-decisions/e/{hour}/")
+}
+
+pub(crate) fn decision_entry(hour: Hour, id: Uuid) -> String {
+    format!("{}{id}", decision_prefix(hour))
+}
 
 pub(crate) fn record(namespace: &Namespace, key: &Key) -> String {
     format!("{}/meta/{}", namespace.segment(), key.segment())

@@ -10,7 +10,9 @@ use crate::layout;
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
 use crate::record::{LeaseRecord, Record};
+use crate::state::{Change, IfVersion};
 use crate::store::{LeaseStore, Shared, Step};
+use crate::txn::TxnId;
 
 /// Shorter leases would be over before their holder hears of them.
 const TTL_MIN: Duration = Duration::from_millis(1);
@@ -35,6 +37,9 @@ pub struct Lease {
     pub expires_at: Moment,
     /// The version of the key's state.
     pub version: u64,
+    /// The transaction that it was taken in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub txn: Option<TxnId>,
 }
 
 /// How to take a lease.
@@ -54,12 +59,15 @@ pub struct Acquire {
     pub request: Option<String>,
     /// Only if the key has no state.
     pub if_not_exists: bool,
+    /// In this transaction: what the holder changes comes true when it is committed.
+    pub txn: Option<TxnId>,
 }
 
 impl Acquire {
     /// Asks for a lease of a key.
     pub fn new(namespace: Namespace, key: Key, owner: impl Into<String>) -> Self {
-        Self { namespace, key, owner: owner.into(), ttl: None, wait: Wait::None, request: None, if_not_exists: false }
+        let (owner, wait) = (owner.into(), Wait::None);
+        Self { namespace, key, owner, ttl: None, wait, request: None, if_not_exists: false, txn: None }
     }
 }
 
@@ -91,7 +99,7 @@ impl LeaseStore {
         let _operation = shared.activity.begin();
         let ttl = shared.ttl(request.ttl)?;
         let patience = match request.wait {
-            Wait::None => return shared.try_acquire(request, ttl).await,
+            Wait::None => return shared.acquire_once(request, ttl).await,
             Wait::For(time) => Some(time),
             Wait::Forever => None,
         };
@@ -104,7 +112,7 @@ impl LeaseStore {
             let left = patience.map(|time| time.saturating_sub(shared.clock.elapsed().saturating_sub(began)));
             let mut pause = Duration::MAX;
             if ticket.is_first() {
-                match shared.try_acquire(request, ttl).await {
+                match shared.acquire_once(request, ttl).await {
                     Err(Error::Held { owner, expires_at, retry_after }) => {
                         // Another process wakes nobody here: look again after a while, and when the lease ends.
                         pause = shared.poll_pause(attempt).min(retry_after);
@@ -134,6 +142,10 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         let asked = ttl.map(|ttl| shared.ttl(Some(ttl))).transpose()?;
+        if let Some(TxnId(txn)) = lease.txn {
+            // The transaction first: a lease that outlived it would be of no use.
+            shared.join(txn, None, shared.now().plus(asked.unwrap_or(shared.options.default_ttl))).await?;
+        }
         let step = |shared: &Shared, mut record: Record, now: Moment| {
             let held = record.lease.as_mut().ok_or(Error::LeaseRequired)?;
             let ttl = asked.unwrap_or(Duration::from_millis(held.ttl_ms));
@@ -156,6 +168,7 @@ impl LeaseStore {
             let ours = record.filter(|record| record.lease.as_ref().is_some_and(|held| held.id == lease.id));
             Ok(match ours {
                 None => Step::Answer(Released::Already),
+                Some(record) if record.txn().is_some() => return Err(Error::TxnPending),
                 Some(record) => {
                     let record = Box::new(Record { lease: None, ..record.clone() });
                     Step::Swap { record, look_by: None, answer: Released::Now }
@@ -169,15 +182,33 @@ impl LeaseStore {
 }
 
 impl Shared {
-    fn ttl(&self, asked: Option<Duration>) -> Result<Duration, Error> {
+    pub(crate) fn ttl(&self, asked: Option<Duration>) -> Result<Duration, Error> {
         let (asked, most) = (asked.unwrap_or(self.options.default_ttl), self.options.max_ttl);
         if (TTL_MIN..=most).contains(&asked) { Ok(asked) } else { Err(Error::BadTtl { asked, least: TTL_MIN, most }) }
     }
 
-    async fn try_acquire(&self, request: &Acquire, ttl: Duration) -> Result<Lease, Error> {
-        let id = self.ids.next();
-        let grant = |shared: &Self, record: Option<&Record>, now| shared.grant(request, id, ttl, record, now);
-        self.change_perhaps_new(&request.namespace, &request.key, grant).await
+    async fn acquire_once(&self, request: &Acquire, ttl: Duration) -> Result<Lease, Error> {
+        match request.txn {
+            None => self.try_acquire(request, ttl, None).await,
+            Some(_) => self.enlist(request, ttl, None).await,
+        }
+    }
+
+    pub(crate) async fn try_acquire(
+        &self,
+        request: &Acquire,
+        ttl: Duration,
+        change: Option<&(Change, IfVersion)>,
+    ) -> Result<Lease, Error> {
+        let (id, txn) = (self.ids.next(), request.txn.map(|txn| txn.0));
+        let grant = |shared: &Self, record: Option<&Record>, now: Moment| {
+            let mut step = shared.grant(request, id, ttl, record, now)?;
+            if let (Some((change, if_version)), Step::Swap { record, .. }) = (change, &mut step) {
+                change.apply(record, *if_version, txn, now)?;
+            }
+            Ok(step)
+        };
+        self.change_perhaps_new(&request.namespace, &request.key, txn, grant).await
     }
 
     /// Who has a lease that was not waited out: the error to end with.
@@ -219,8 +250,12 @@ impl Shared {
             fencing_token: record.fencing_token,
             expires_at: lease.expires_at,
             version: record.version,
+            txn: request.txn,
         };
-        if let Some(lease) = record.lease.as_ref().filter(|lease| !self.is_over(lease, now)) {
+        let txn = request.txn.map(|txn| txn.0);
+        // One of a transaction that is not decided keeps everybody else out, even when its own time has passed.
+        let is_pending = record.txn().is_some() && record.txn() != txn;
+        if let Some(lease) = record.lease.as_ref().filter(|lease| is_pending || !self.is_over(lease, now)) {
             let is_same = request.request.is_some() && lease.request == request.request && lease.owner == request.owner;
             if is_same && !lease.expires_at.has_passed(now) {
                 return Ok(Step::Answer(answer(&record, lease)));
@@ -237,6 +272,7 @@ impl Shared {
             ttl_ms: millis(ttl),
             granted_by: self.process,
             request: request.request.clone(),
+            txn,
         };
         record.fencing_token = self.next_token(&record);
         let (answer, look_by) = (answer(&record, &lease), Some(lease.expires_at));
@@ -259,6 +295,10 @@ impl Shared {
                         Step::Swap { record, look_by, answer } => Step::Swap { record, look_by, answer: Ok(answer) },
                     })
                 }
+                // Past its time, but not decided: it is for the transaction's end to clear it.
+                Some(held) if held.id == lease.id && record.txn().is_some() => {
+                    Err(Error::LeaseExpired { expired_at: held.expires_at })
+                }
                 Some(held) if held.id == lease.id => {
                     let answer = Err(Error::LeaseExpired { expired_at: held.expires_at });
                     let record = Box::new(Record { lease: None, ..record.clone() });
@@ -271,7 +311,8 @@ impl Shared {
                 _ => Err(Error::LeaseRequired),
             }
         };
-        let answer = self.change(&lease.namespace, &lease.key, held_step).await?;
+        let own = lease.txn.map(|txn| txn.0);
+        let answer = self.change_within(&lease.namespace, &lease.key, own, held_step).await?;
         if answer.is_err() {
             self.waiters.wake(&layout::record(&lease.namespace, &lease.key));
         }

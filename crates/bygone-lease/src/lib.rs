@@ -37,6 +37,7 @@ mod state;
 pub mod storage;
 mod store;
 mod sweep;
+mod txn;
 mod waiters;
 
 pub use chance::{Chance, SeededChance, SystemChance};
@@ -47,4 +48,5 @@ pub use name::{Key, Namespace};
 pub use options::Options;
 pub use state::{Description, IfVersion, Versioned};
 pub use store::LeaseStore;
-pub use sweep::LeaseTarget;
+pub use sweep::{LeaseTarget, Swept};
+pub use txn::{RolledBack, TxnId};

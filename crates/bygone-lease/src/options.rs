@@ -19,6 +19,8 @@ pub struct Options {
     /// How long the record of a key stays after there is nothing left in it. It holds the last fencing token, so this is
     /// longer than any clock may be off.
     pub tombstone_keep: Duration,
+    /// How long the decision of a transaction is remembered.
+    pub decision_keep: Duration,
     /// How long a waiting caller pauses between two looks, at first and at most, when the lease is another process's.
     pub poll: (Duration, Duration),
     /// Records remembered, so that the next step needs no read. What they say is proven by the swap itself.
@@ -35,6 +37,7 @@ impl Default for Options {
             skew: Duration::from_secs(2),
             inline_bytes_max: 32 << 10,
             tombstone_keep: Duration::from_secs(24 * 3600),
+            decision_keep: Duration::from_secs(24 * 3600),
             poll: (Duration::from_millis(50), Duration::from_secs(2)),
             cached_records_max: 10_000,
             patience: Patience::default(),

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::Error;
 use crate::layout::Hour;
 use crate::moment::Moment;
+use crate::txn::{Decision, Participant};
 
 /// What a store knows of a key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,19 @@ pub(crate) struct Record {
     pub(crate) lease: Option<LeaseRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<State>,
+    /// What a transaction wants to make of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) staged: Option<Staged>,
+}
+
+/// A change that a transaction has staged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Staged {
+    pub(crate) txn: Uuid,
+    /// The state that is to be; none if it is to be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<State>,
 }
 
 /// A lease as it stands in a record.
@@ -51,6 +65,9 @@ pub(crate) struct LeaseRecord {
     /// The caller's own name for his request: asked again, he gets the same lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request: Option<String>,
+    /// The transaction that it was taken in: it ends by the decision of that alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) txn: Option<Uuid>,
 }
 
 /// State: within the record where it is small.
@@ -92,6 +109,26 @@ impl Record {
 
     /// Whether nothing is in it that anybody could want, but the token.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lease.is_none() && self.state.is_none()
+        self.lease.is_none() && self.state.is_none() && self.staged.is_none()
+    }
+
+    /// The transaction that has a hand in it.
+    pub(crate) fn txn(&self) -> Option<Uuid> {
+        let staged = self.staged.as_ref().map(|staged| staged.txn);
+        staged.or_else(|| self.lease.as_ref().and_then(|lease| lease.txn))
+    }
+
+    /// The record after a transaction's end; `None` if that has no hand in it.
+    pub(crate) fn resolved(&self, decision: &Decision, participant: &Participant, now: Moment) -> Option<Self> {
+        if self.txn() != Some(decision.id) {
+            return None;
+        }
+        let mut resolved = Self { lease: None, staged: None, ..self.clone() };
+        if let Some(staged) = self.staged.as_ref().filter(|_| decision.promotes(participant)) {
+            resolved.state.clone_from(&staged.state);
+            resolved.version += 1;
+            resolved.updated_at = now;
+        }
+        Some(resolved)
     }
 }

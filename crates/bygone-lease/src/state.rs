@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::Error;
 use crate::layout;
 use crate::lease::Lease;
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
-use crate::record::{Record, State};
+use crate::record::{Record, Staged, State};
 use crate::store::{LeaseStore, Shared, Step};
 
 /// State with its version.
@@ -47,11 +48,41 @@ pub enum IfVersion {
     Is(u64),
 }
 
-/// What becomes of the state, and of the lease.
+/// What becomes of the state.
 #[derive(Clone, Debug)]
-enum Change {
+pub(crate) enum Change {
     Write(State),
     Remove,
+}
+
+impl Change {
+    /// Changes a record: its state, or what a transaction stages for it. Answers with the version that it has then, or
+    /// will have.
+    pub(crate) fn apply(
+        &self,
+        record: &mut Record,
+        if_version: IfVersion,
+        txn: Option<Uuid>,
+        now: Moment,
+    ) -> Result<u64, Error> {
+        if let IfVersion::Is(expected) = if_version
+            && expected != record.version
+        {
+            return Err(Error::VersionConflict { expected, found: record.version });
+        }
+        let state = match self {
+            Self::Write(state) => Some(state.clone()),
+            Self::Remove => None,
+        };
+        if let Some(txn) = txn {
+            record.staged = Some(Staged { txn, state });
+            return Ok(record.version + 1);
+        }
+        record.state = state;
+        record.version += 1;
+        record.updated_at = now;
+        Ok(record.version)
+    }
 }
 
 impl LeaseStore {
@@ -60,8 +91,11 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         let path = layout::record(namespace, key);
-        let Some(seen) = shared.read(&path).await? else { return Ok(None) };
-        state_of(&path, &seen.record)
+        // What was committed counts, applied or not; what is pending does not.
+        let step = |_: &Shared, record: Option<&Record>, _: Moment| {
+            record.map_or(Ok(None), |record| state_of(&path, record)).map(Step::Answer)
+        };
+        shared.change(namespace, key, step).await
     }
 
     /// The state of a key, for the holder of its lease: nobody else changes it meanwhile.
@@ -69,7 +103,14 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         let path = layout::record(&lease.namespace, &lease.key);
-        shared.change_held(lease, |_, record, _| state_of(&path, &record).map(Step::Answer)).await
+        // In a transaction the holder sees what it has staged.
+        let step = |_: &Shared, mut record: Record, _: Moment| {
+            if let Some(staged) = record.staged.take() {
+                (record.state, record.version) = (staged.state, record.version + 1);
+            }
+            state_of(&path, &record).map(Step::Answer)
+        };
+        shared.change_held(lease, step).await
     }
 
     /// What is known of a key.
@@ -113,22 +154,14 @@ impl LeaseStore {
     ) -> Result<u64, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        if release && lease.txn.is_some() {
+            return Err(Error::TxnPending);
+        }
         let step = |_: &Shared, mut record: Record, now: Moment| {
-            if let IfVersion::Is(expected) = if_version
-                && expected != record.version
-            {
-                return Err(Error::VersionConflict { expected, found: record.version });
-            }
-            record.state = match &change {
-                Change::Write(state) => Some(state.clone()),
-                Change::Remove => None,
-            };
-            record.version += 1;
-            record.updated_at = now;
+            let answer = change.apply(&mut record, if_version, lease.txn.map(|txn| txn.0), now)?;
             if release {
                 record.lease = None;
             }
-            let answer = record.version;
             Ok(Step::Swap { record: Box::new(record), look_by: None, answer })
         };
         let version = shared.change_held(lease, step).await?;
@@ -140,7 +173,7 @@ impl LeaseStore {
 }
 
 impl Shared {
-    fn inline(&self, state: &[u8]) -> Result<State, Error> {
+    pub(crate) fn inline(&self, state: &[u8]) -> Result<State, Error> {
         let most = self.options.inline_bytes_max;
         if state.len() > most {
             return Err(Error::TooLarge { bytes: state.len(), most });

@@ -1,6 +1,6 @@
 //! The lease store: what operations share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bygone_core::{Clock, SystemClock};
@@ -18,6 +18,7 @@ use crate::name::{Key, Namespace};
 use crate::options::Options;
 use crate::record::{LeaseRecord, Record};
 use crate::storage::{Careful, Expected, Proven, Storage, StorageError};
+use crate::txn::{Decided, Participant, TxnHours, Txns};
 use crate::waiters::Waiters;
 use crate::{Error, layout};
 
@@ -43,6 +44,9 @@ pub(crate) struct Shared {
     pub(crate) waiters: Waiters,
     pub(crate) index: Index,
     pub(crate) activity: Activity,
+    pub(crate) txns: Txns,
+    /// The hours of transactions that are known to be on their list.
+    txn_hours: Mutex<TxnHours>,
 }
 
 /// What an operation does with the record that it is shown.
@@ -84,6 +88,8 @@ impl LeaseStore {
             waiters: Waiters::default(),
             index: Index::default(),
             activity: Activity::new(Arc::clone(&clock)),
+            txns: Txns::default(),
+            txn_hours: Mutex::default(),
             clock,
             chance,
             ids,
@@ -126,6 +132,38 @@ impl Shared {
         first.saturating_mul(1 << attempt.min(16)).min(most).mul_f64(jitter(&*self.chance))
     }
 
+    pub(crate) fn txn_hours(&self) -> TxnHours {
+        self.txn_hours.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn keep_txn_hours(&self, hours: TxnHours) {
+        *self.txn_hours.lock().unwrap_or_else(PoisonError::into_inner) = hours;
+    }
+
+    /// A record without what a transaction left in it that is over; `None` where that has nothing to say.
+    ///
+    /// The decision comes first: what was staged may be committed, and whoever discards it before he has asked loses it.
+    pub(crate) async fn settled(
+        &self,
+        (namespace, key): (&Namespace, &Key),
+        record: &Record,
+        own: Option<Uuid>,
+        now: Moment,
+    ) -> Result<Option<Record>, Error> {
+        let Some(txn) = record.txn() else { return Ok(None) };
+        let is_live = record.lease.as_ref().is_some_and(|lease| !lease.expires_at.has_passed(now));
+        if own == Some(txn) && is_live {
+            return Ok(None);
+        }
+        match self.outlook(txn, now).await? {
+            Decided::Pending => Ok(None),
+            Decided::Over(decision) => {
+                let participant = Participant { namespace: namespace.clone(), key: key.clone() };
+                Ok(record.resolved(&decision, &participant, now))
+            }
+        }
+    }
+
     /// The record of a key, read anew.
     pub(crate) async fn read(&self, path: &str) -> Result<Option<Seen>, Error> {
         let Some(stored) = self.storage.get(path).await? else {
@@ -143,11 +181,12 @@ impl Shared {
         &self,
         namespace: &Namespace,
         key: &Key,
+        own: Option<Uuid>,
         step: impl FnMut(&Self, Option<&Record>, Moment) -> Result<Step<T>, Error>,
     ) -> Result<T, Error> {
         let path = layout::record(namespace, key);
         let start = (self.cache.get(&path), false);
-        self.change_from(namespace, key, start, step).await
+        self.change_from((namespace, key, own), start, step).await
     }
 
     /// Shows an operation the record of a key until its step is done: again and again while others change it.
@@ -160,32 +199,50 @@ impl Shared {
         key: &Key,
         step: impl FnMut(&Self, Option<&Record>, Moment) -> Result<Step<T>, Error>,
     ) -> Result<T, Error> {
+        self.change_within(namespace, key, None, step).await
+    }
+
+    /// The same for a step of a transaction.
+    pub(crate) async fn change_within<T>(
+        &self,
+        namespace: &Namespace,
+        key: &Key,
+        own: Option<Uuid>,
+        step: impl FnMut(&Self, Option<&Record>, Moment) -> Result<Step<T>, Error>,
+    ) -> Result<T, Error> {
         let path = layout::record(namespace, key);
         let start = match self.cache.get(&path) {
             Some(seen) => (Some(seen), false),
             None => (self.read(&path).await?, true),
         };
-        self.change_from(namespace, key, start, step).await
+        self.change_from((namespace, key, own), start, step).await
     }
 
     async fn change_from<T>(
         &self,
-        namespace: &Namespace,
-        key: &Key,
+        (namespace, key, own): (&Namespace, &Key, Option<Uuid>),
         (mut seen, mut is_fresh): (Option<Seen>, bool),
         mut step: impl FnMut(&Self, Option<&Record>, Moment) -> Result<Step<T>, Error>,
     ) -> Result<T, Error> {
         let path = layout::record(namespace, key);
         for _ in 0..CONFLICTS_MAX {
-            let taken = step(self, seen.as_ref().map(|seen| &seen.record), self.now());
-            let (mut record, look_by, answer) = match taken {
-                Ok(Step::Swap { record, look_by, answer }) => (*record, look_by, answer),
+            let found = seen.as_ref().map(|seen| &seen.record);
+            let settled = match found {
+                Some(record) => self.settled((namespace, key), record, own, self.now()).await?,
+                None => None,
+            };
+            let shown = settled.as_ref().or(found);
+            let (mut record, look_by, answer) = match (step(self, shown, self.now()), settled) {
+                (Ok(Step::Swap { record, look_by, answer }), _) => (*record, look_by, Ok(answer)),
                 _ if !is_fresh => {
                     (seen, is_fresh) = (self.read(&path).await?, true);
                     continue;
                 }
-                Ok(Step::Answer(answer)) => return Ok(answer),
-                Err(error) => return Err(error),
+                // What was cleaned up on the way is written, whatever the operation itself has to say.
+                (Ok(Step::Answer(answer)), Some(settled)) => (settled, None, Ok(answer)),
+                (Err(error), Some(settled)) => (settled, None, Err(error)),
+                (Ok(Step::Answer(answer)), None) => return Ok(answer),
+                (Err(error), None) => return Err(error),
             };
             if let Some(hour) = look_by.map(Hour::of).filter(|hour| record.indexed != Some(*hour)) {
                 self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
@@ -197,7 +254,7 @@ impl Shared {
             match self.storage.put(&path, record.body()?, expected).await {
                 Ok(version) => {
                     self.cache.keep(&path, Seen { record, version });
-                    return Ok(answer);
+                    return answer;
                 }
                 Err(StorageError::Conflict { current }) => {
                     self.cache.forget(&path);

@@ -46,11 +46,11 @@ pub(crate) enum Outlook {
 }
 
 impl Looked {
-    fn conflict(self) -> Self {
+    pub(crate) fn conflict(self) -> Self {
         Self { lease_cleared: false, kept: Some(Kept::Conflict), ..self }
     }
 
-    fn after(mut self, requests: u64) -> Self {
+    pub(crate) fn after(mut self, requests: u64) -> Self {
         self.requests += requests;
         self
     }
@@ -78,7 +78,11 @@ impl Shared {
         }
     }
 
-    fn judge(&self, record: &Record, hour: Hour, boundary: Moment) -> Verdict {
+    fn judge(&self, record: &Record, is_settled: bool, hour: Hour, boundary: Moment) -> Verdict {
+        // Its transaction is not over: it is for that to end it.
+        if record.txn().is_some() {
+            return Verdict::Leave;
+        }
         let mut wanted = record.clone();
         let is_over = record.lease.as_ref().is_some_and(|lease| self.is_over(lease, boundary));
         if is_over {
@@ -87,9 +91,10 @@ impl Shared {
         let deadline = self.deadline(&wanted);
         let is_bygone = deadline.is_some_and(|deadline| deadline.has_passed(boundary)) && wanted.is_empty();
         let next = deadline.map(Hour::of);
-        if is_bygone {
+        if is_bygone && !is_settled {
             Verdict::Remove
         } else if is_over
+            || is_settled
             || (record.indexed == Some(hour) && next != Some(hour))
             || (next.is_some() && record.indexed != next)
         {
@@ -115,7 +120,7 @@ impl Shared {
             Err(Error::Unreadable { .. }) => Ok(Outlook::Unreadable),
             Err(error) => Err(error),
             Ok(None) => Ok(Outlook::Bygone(None)),
-            Ok(Some(seen)) => Ok(match self.judge(&seen.record, hour, boundary) {
+            Ok(Some(seen)) => Ok(match self.judge(&seen.record, false, hour, boundary) {
                 Verdict::Leave => Outlook::Stays,
                 _ => Outlook::Bygone(self.deadline(&seen.record).filter(|deadline| deadline.has_passed(boundary))),
             }),
@@ -142,9 +147,13 @@ impl Shared {
         };
         let Some(entry) = entry else { return Ok(nothing.conflict()) };
         let Some(seen) = seen else { return self.unlink(listed, &entry, nothing).await };
-        let lease_cleared = seen.record.lease.as_ref().is_some_and(|lease| self.is_over(lease, boundary));
+        let settled = self.settled((namespace, &key), &seen.record, None, boundary).await?;
+        let record = settled.as_ref().unwrap_or(&seen.record);
+        let is_pending = record.txn().is_some();
+        let is_over = record.lease.as_ref().is_some_and(|lease| self.is_over(lease, boundary));
+        let lease_cleared = settled.is_some() || (is_over && !is_pending);
         let looked = Looked { lease_cleared, ..nothing };
-        match self.judge(&seen.record, hour, boundary) {
+        match self.judge(record, settled.is_some(), hour, boundary) {
             Verdict::Leave => Ok(looked),
             Verdict::Unlink => self.unlink(listed, &entry, looked).await,
             Verdict::Remove => {
@@ -194,14 +203,14 @@ impl Shared {
     }
 
     /// The version of an entry from before its record was read: listings tell, or it is read.
-    async fn entry_version(&self, listed: &Listed) -> Result<(Option<Version>, u64), Error> {
+    pub(crate) async fn entry_version(&self, listed: &Listed) -> Result<(Option<Version>, u64), Error> {
         match &listed.version {
             Some(version) => Ok((Some(version.clone()), 0)),
             None => Ok((self.storage.get(&listed.key).await?.map(|stored| stored.version), 1)),
         }
     }
 
-    async fn unlink(&self, listed: &Listed, version: &Version, looked: Looked) -> Result<Looked, Error> {
+    pub(crate) async fn unlink(&self, listed: &Listed, version: &Version, looked: Looked) -> Result<Looked, Error> {
         match self.storage.delete(&listed.key, version).await {
             Ok(()) => Ok(Looked { entry_removed: true, ..looked.after(1) }),
             Err(StorageError::Conflict { .. }) => Ok(looked.after(1)),

@@ -4,7 +4,8 @@
 //! only takes away what nobody comes back for, and it goes where the index leads it: with nothing due it reads one small
 //! list a namespace, and lists nothing.
 
+mod ended;
 mod look;
 mod target;
 
-pub use target::LeaseTarget;
+pub use target::{LeaseTarget, Swept};

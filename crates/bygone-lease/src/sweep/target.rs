@@ -12,21 +12,34 @@ use crate::index::{Catalogue, Hours};
 use crate::layout::{self, Hour};
 use crate::moment::Moment;
 use crate::name::Namespace;
-use crate::storage::StorageError;
+use crate::storage::{Listed, StorageError};
 use crate::store::LeaseStore;
-use crate::sweep::look::{Kept, Outlook};
+use crate::sweep::look::{Kept, Looked, Outlook};
+use crate::txn::TxnHours;
 
 /// An hour stays on its list for so long after it is over: a writer whose clock is behind may still enter into it.
 const HOUR_MARGIN: std::time::Duration = std::time::Duration::from_secs(3600);
 /// Entries counted by one request of a survey.
 const LISTING_KEYS: usize = 1_000;
 
-/// The expiry index of a store, bound to the engine.
+/// What of a store is swept. In this order: leases end by the decisions of transactions, and those are needed until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swept {
+    /// Transactions that are past their time, or decided and not done everywhere.
+    Transactions,
+    /// Leases that are over, and the records of keys in which nothing is left.
+    Leases,
+    /// Decisions of transactions that nobody can ask for any more.
+    Decisions,
+}
+
+/// A part of a store, bound to the engine.
 ///
-/// Its items are the entries of the hours that have come. A page takes entries of one hour of one namespace, in one
-/// listing; namespaces take turns, so that one with much to do keeps none of the others waiting.
+/// Its items are the entries of the index in the hours that have come. A page takes entries of one hour of one namespace,
+/// in one listing; namespaces take turns, so that one with much to do keeps none of the others waiting.
 #[derive(Debug)]
 pub struct LeaseTarget {
+    swept: Swept,
     policy: String,
     source: String,
     store: LeaseStore,
@@ -37,11 +50,28 @@ pub struct LeaseTarget {
     pages: u64,
 }
 
-/// One hour of one namespace, on its way.
+/// A part of the index.
+#[derive(Clone, Debug)]
+enum Place {
+    Transactions,
+    Leases(Namespace, Hour),
+    Decisions(Hour),
+}
+
+impl Place {
+    fn prefix(&self) -> String {
+        match self {
+            Self::Transactions => layout::TXNS.to_owned(),
+            Self::Leases(namespace, hour) => layout::hour_prefix(namespace, *hour),
+            Self::Decisions(hour) => layout::decision_prefix(*hour),
+        }
+    }
+}
+
+/// A part of the index on its way.
 #[derive(Clone, Debug)]
 struct Round {
-    namespace: Namespace,
-    hour: Hour,
+    place: Place,
     after: Option<String>,
     /// Whether anything was left that leads somewhere.
     left: bool,
@@ -56,18 +86,37 @@ struct Census {
 }
 
 impl LeaseTarget {
-    /// Binds a store.
-    pub fn new(policy: impl Into<String>, source: impl Into<String>, store: &LeaseStore) -> Self {
+    /// Binds a part of a store.
+    pub fn new(swept: Swept, policy: impl Into<String>, source: impl Into<String>, store: &LeaseStore) -> Self {
         let (policy, source, store) = (policy.into(), source.into(), store.clone());
-        Self { policy, source, store, rounds: None, left: false, pages: 0 }
+        Self { swept, policy, source, store, rounds: None, left: false, pages: 0 }
     }
 
-    /// The hours that have come, in turns: one of each namespace, then the next of each.
+    /// What has come, in turns.
     async fn due(&self, boundary: Moment) -> Result<VecDeque<Round>, Error> {
         let storage = &*self.store.shared.storage;
         if !storage.capabilities().list {
             return Ok(VecDeque::new());
         }
+        let has_come = |hour: &Hour| *hour <= Hour::of(boundary);
+        let places = match self.swept {
+            Swept::Leases => self.due_leases(boundary).await?,
+            Swept::Transactions => {
+                let hours: TxnHours = document::read(storage, layout::TXN_HOURS).await?;
+                let is_any = hours.pending.iter().any(has_come);
+                is_any.then_some(Place::Transactions).into_iter().collect()
+            }
+            Swept::Decisions => {
+                let hours: TxnHours = document::read(storage, layout::TXN_HOURS).await?;
+                hours.buckets.into_iter().filter(has_come).map(Place::Decisions).collect()
+            }
+        };
+        Ok(places.into_iter().map(|place| Round { place, after: None, left: false }).collect())
+    }
+
+    /// One hour of each namespace, then the next of each.
+    async fn due_leases(&self, boundary: Moment) -> Result<Vec<Place>, Error> {
+        let storage = &*self.store.shared.storage;
         let catalogue: Catalogue = document::read(storage, layout::STORE).await?;
         let mut namespaces = Vec::new();
         for name in catalogue.namespaces {
@@ -76,29 +125,45 @@ impl LeaseTarget {
             let due = hours.buckets.into_iter().filter(|hour| *hour <= Hour::of(boundary));
             namespaces.push((namespace, due.collect::<VecDeque<_>>()));
         }
-        let mut rounds = VecDeque::new();
+        let mut places = Vec::new();
         while namespaces.iter().any(|(_, hours)| !hours.is_empty()) {
             for (namespace, hours) in &mut namespaces {
-                if let Some(hour) = hours.pop_front() {
-                    rounds.push_back(Round { namespace: namespace.clone(), hour, after: None, left: false });
-                }
+                places.extend(hours.pop_front().map(|hour| Place::Leases(namespace.clone(), hour)));
             }
         }
-        Ok(rounds)
+        Ok(places)
+    }
+
+    async fn foresee(&self, place: &Place, listed: &Listed, boundary: Moment) -> Result<Outlook, Error> {
+        let shared = &self.store.shared;
+        match place {
+            Place::Transactions => shared.foresee_txn(listed, boundary).await,
+            Place::Leases(namespace, hour) => shared.foresee(namespace, *hour, listed, boundary).await,
+            Place::Decisions(hour) => shared.foresee_decision(listed, *hour, boundary).await,
+        }
+    }
+
+    async fn look(&self, place: &Place, listed: &Listed, boundary: Moment) -> Result<Looked, Error> {
+        let shared = &self.store.shared;
+        match place {
+            Place::Transactions => shared.end_txn(listed, boundary).await,
+            Place::Leases(namespace, hour) => shared.look(namespace, *hour, listed, boundary).await,
+            Place::Decisions(hour) => shared.forget_decision(listed, *hour, boundary).await,
+        }
     }
 
     /// Foresees what a sweep would do.
     async fn census(&self, rounds: &VecDeque<Round>, boundary: Moment) -> Result<Census, Error> {
         let (shared, mut census) = (&self.store.shared, Census::default());
         for round in rounds {
-            let prefix = layout::hour_prefix(&round.namespace, round.hour);
+            let prefix = round.place.prefix();
             let mut after: Option<String> = None;
             loop {
                 let listing = shared.storage.list(&prefix, after.as_deref(), LISTING_KEYS).await?;
                 census.requests += 1;
                 for listed in &listing.keys {
                     census.requests += 1;
-                    match shared.foresee(&round.namespace, round.hour, listed, boundary).await? {
+                    match self.foresee(&round.place, listed, boundary).await? {
                         Outlook::Stays => {}
                         Outlook::Unreadable => census.unreadable += 1,
                         Outlook::Bygone(deadline) => {
@@ -121,7 +186,7 @@ impl LeaseTarget {
         // It leaves the queue when the page is done: after a failure the same page is asked for again.
         let Some(mut round) = self.rounds.as_ref().and_then(VecDeque::front).cloned() else { return Ok(page) };
         let shared = std::sync::Arc::clone(&self.store.shared);
-        let prefix = layout::hour_prefix(&round.namespace, round.hour);
+        let prefix = round.place.prefix();
         let limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, LISTING_KEYS);
         let limit = if care == Care::KeepBack { 1 } else { limit };
         let listing = shared.storage.list(&prefix, round.after.as_deref(), limit).await?;
@@ -130,7 +195,7 @@ impl LeaseTarget {
             let kept = if care == Care::KeepBack {
                 Some(Kept::Conflict)
             } else {
-                let looked = shared.look(&round.namespace, round.hour, listed, boundary).await?;
+                let looked = self.look(&round.place, listed, boundary).await?;
                 page.requests += looked.requests;
                 page.tally.removed += u64::from(looked.lease_cleared || looked.entry_removed);
                 round.left |= !looked.entry_removed;
@@ -145,7 +210,7 @@ impl LeaseTarget {
         round.after = listing.keys.last().map(|listed| listed.key.clone()).or(round.after);
         let goes_on = listing.more && !listing.keys.is_empty();
         if !goes_on && !round.left {
-            page.requests += self.drop_hour(&round, boundary).await?;
+            page.requests += self.drop_hour(&round.place, boundary).await?;
         }
         let rounds = self.rounds.get_or_insert_default();
         rounds.pop_front();
@@ -174,20 +239,38 @@ impl LeaseTarget {
         lacks
     }
 
-    /// Takes an hour off its list, once it is long over and a listing shows that nothing is in it.
-    async fn drop_hour(&self, round: &Round, boundary: Moment) -> Result<u64, Error> {
-        if !round.hour.end().plus(HOUR_MARGIN).has_passed(boundary) {
+    /// Takes what is long over off its list, once a listing shows that nothing is in it.
+    async fn drop_hour(&self, place: &Place, boundary: Moment) -> Result<u64, Error> {
+        let is_over = |hour: Hour| hour.end().plus(HOUR_MARGIN).has_passed(boundary);
+        if let Place::Leases(_, hour) | Place::Decisions(hour) = place
+            && !is_over(*hour)
+        {
             return Ok(0);
         }
         let shared = &self.store.shared;
-        let left = shared.storage.list(&layout::hour_prefix(&round.namespace, round.hour), None, 1).await?;
-        if !left.keys.is_empty() {
+        if !shared.storage.list(&place.prefix(), None, 1).await?.keys.is_empty() {
             return Ok(1);
         }
-        let path = layout::hours(&round.namespace);
-        document::amend(&*shared.storage, &shared.ids, &path, |hours: &mut Hours| hours.buckets.remove(&round.hour))
-            .await?;
-        shared.index.forget(&round.namespace, round.hour);
+        let (storage, ids) = (&*shared.storage, &shared.ids);
+        match place {
+            Place::Leases(namespace, hour) => {
+                let drop = |hours: &mut Hours| hours.buckets.remove(hour);
+                document::amend(storage, ids, &layout::hours(namespace), drop).await?;
+                shared.index.forget(namespace, *hour);
+            }
+            Place::Decisions(hour) => {
+                let drop = |hours: &mut TxnHours| hours.buckets.remove(hour);
+                shared.keep_txn_hours(document::amend(storage, ids, layout::TXN_HOURS, drop).await?);
+            }
+            Place::Transactions => {
+                let drop = |hours: &mut TxnHours| {
+                    let before = hours.pending.len();
+                    hours.pending.retain(|hour| !is_over(*hour));
+                    hours.pending.len() < before
+                };
+                shared.keep_txn_hours(document::amend(storage, ids, layout::TXN_HOURS, drop).await?);
+            }
+        }
         Ok(3)
     }
 }

@@ -11,3 +11,4 @@ mod requests;
 mod shelf;
 mod state;
 mod sweep;
+mod txn;

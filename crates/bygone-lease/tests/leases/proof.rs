@@ -135,7 +135,7 @@ async fn a_store_that_deletes_whatever_it_is_told_can_be_used_without_deletes() 
     store.release(&lease).await.unwrap();
     let before = liar.requests();
     let boundary = bygone_core::Boundary::at(SystemClock::new().now() + Duration::from_secs(48 * 3600));
-    let target = bygone_lease::LeaseTarget::new("p", "s", &store);
+    let target = bygone_lease::LeaseTarget::new(bygone_lease::Swept::Leases, "p", "s", &store);
     let jobs = vec![bygone_core::Job::new(Box::new(target), bygone_core::Budget::default())];
     let report = bygone_core::Sweep::new(Arc::new(SystemClock::new()), boundary).run(jobs).await;
     assert!(report.policies[0].warnings.iter().any(|warning| warning.contains("conditions of deletes")), "{report:?}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bygone_core::{Boundary, Budget, Care, Clock, Job, PageRequest, PolicyReport, Sweep, Target};
 use bygone_lease::storage::{Expected, Requests, Storage};
-use bygone_lease::{Acquire, IfVersion, Key, LeaseTarget, Namespace};
+use bygone_lease::{Acquire, IfVersion, Key, LeaseTarget, Namespace, Swept};
 use bytes::Bytes;
 
 use super::shelf::{Shelf, ask, key, namespace};
@@ -14,7 +14,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// Sweeps at the clock's time.
 async fn sweep(shelf: &Shelf) -> PolicyReport {
     let boundary = Boundary::at(shelf.clock.now());
-    let target = LeaseTarget::new("expired-leases", "store", &shelf.store);
+    let target = LeaseTarget::new(Swept::Leases, "expired-leases", "store", &shelf.store);
     let report =
         Sweep::new(shelf.clock.clone(), boundary).run(vec![Job::new(Box::new(target), Budget::default())]).await;
     let policy = report.policies.into_iter().next().unwrap();
@@ -76,7 +76,7 @@ async fn with_nothing_due_it_reads_a_list_a_namespace_and_lists_nothing() {
     }
     let earlier = Boundary::at("2026-11-18T11:59:59Z".parse().unwrap());
     let before = shelf.storage.requests();
-    let target = LeaseTarget::new("expired-leases", "store", &shelf.store);
+    let target = LeaseTarget::new(Swept::Leases, "expired-leases", "store", &shelf.store);
     let report =
         Sweep::new(shelf.clock.clone(), earlier).run(vec![Job::new(Box::new(target), Budget::default())]).await;
     assert_eq!(report.policies[0].tally.examined, 0);
@@ -186,7 +186,7 @@ async fn namespaces_take_turns_and_are_found_after_a_restart() {
     let restarted =
         Shelf { storage: shelf.storage.clone(), clock: shelf.clock.clone(), store: shelf.another_process().await };
     // Two pages of ten: the second one is the other namespace's, although the first has more to do.
-    let mut target = LeaseTarget::new("expired-leases", "store", &restarted.store);
+    let mut target = LeaseTarget::new(Swept::Leases, "expired-leases", "store", &restarted.store);
     let boundary = Boundary::at(shelf.clock.now());
     target.survey(boundary).await.unwrap();
     for _ in 0..2 {

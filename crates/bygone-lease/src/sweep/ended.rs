@@ -1,0 +1,100 @@
+//! Transactions that are over, and decisions that may be forgotten.
+
+use uuid::Uuid;
+
+use crate::Error;
+use crate::layout::{self, Hour};
+use crate::moment::Moment;
+use crate::storage::{Expected, Listed, StorageError};
+use crate::store::Shared;
+use crate::sweep::look::{Kept, Looked, Outlook};
+use crate::txn::{Decided, Decision, TxnSeen};
+
+impl Shared {
+    /// Whether a transaction is to be ended. Two requests, and nothing is decided.
+    pub(crate) async fn foresee_txn(&self, listed: &Listed, boundary: Moment) -> Result<Outlook, Error> {
+        let Some(id) = id_of(listed) else { return Ok(Outlook::Unreadable) };
+        let seen = match self.read_txn(id).await {
+            Err(Error::Unreadable { .. }) => return Ok(Outlook::Unreadable),
+            seen => seen?,
+        };
+        let TxnSeen::Known { record, .. } = seen else { return Ok(Outlook::Stays) };
+        let is_over = self.is_txn_over(&record, boundary) || self.decision_of(id).await?.is_some();
+        Ok(if is_over { Outlook::Bygone(Some(record.expires_at)) } else { Outlook::Stays })
+    }
+
+    /// Ends a transaction that is past its time or decided: at every key, and then itself.
+    pub(crate) async fn end_txn(&self, listed: &Listed, boundary: Moment) -> Result<Looked, Error> {
+        let unreadable = Looked { kept: Some(Kept::Unreadable), ..Looked::default() };
+        let Some(id) = id_of(listed) else { return Ok(unreadable) };
+        let looked = Looked { requests: 2, ..Looked::default() };
+        match self.outlook(id, boundary).await {
+            Err(Error::Unreadable { .. }) => Ok(unreadable),
+            Err(error) => Err(error),
+            Ok(Decided::Pending) => Ok(looked),
+            Ok(Decided::Over(decision)) => {
+                self.try_finish(id, &decision).await?;
+                let requests = looked.requests + 2 + u64::try_from(decision.participants.len()).unwrap_or(u64::MAX);
+                Ok(Looked { entry_removed: true, requests, ..looked })
+            }
+        }
+    }
+
+    /// Whether a decision may be forgotten. One request.
+    pub(crate) async fn foresee_decision(&self, listed: &Listed, hour: Hour, boundary: Moment) -> Result<Outlook, Error> {
+        let Some(id) = id_of(listed) else { return Ok(Outlook::Unreadable) };
+        match self.decision_of(id).await {
+            Err(Error::Unreadable { .. }) => Ok(Outlook::Unreadable),
+            Err(error) => Err(error),
+            Ok(Some(decision)) if decision.expires_at.has_passed(boundary) => {
+                Ok(Outlook::Bygone(Some(decision.expires_at)))
+            }
+            Ok(Some(decision)) if Hour::of(decision.expires_at) == hour => Ok(Outlook::Stays),
+            Ok(_) => Ok(Outlook::Bygone(None)),
+        }
+    }
+
+    /// Follows the index entry of a decision. A decision without one is left alone: nothing leads to it.
+    pub(crate) async fn forget_decision(&self, listed: &Listed, hour: Hour, boundary: Moment) -> Result<Looked, Error> {
+        let unreadable = Looked { kept: Some(Kept::Unreadable), ..Looked::default() };
+        let Some(id) = id_of(listed) else { return Ok(unreadable) };
+        let Some(version) = self.entry_version(listed).await?.0 else { return Ok(Looked::default()) };
+        let path = layout::decision(id);
+        let looked = Looked { requests: 2, ..Looked::default() };
+        let Some(stored) = self.storage.get(&path).await? else { return self.unlink(listed, &version, looked).await };
+        let Ok(decision) = serde_json::from_slice::<Decision>(&stored.body) else { return Ok(unreadable) };
+        let due = Hour::of(decision.expires_at);
+        if decision.expires_at.has_passed(boundary) {
+            // While somebody may still have to ask for it, it stays.
+            if let TxnSeen::Known { .. } = self.read_txn(id).await? {
+                self.try_finish(id, &decision).await?;
+            }
+            return match self.storage.delete(&path, &stored.version).await {
+                Ok(()) => self.unlink(listed, &version, looked.after(2)).await,
+                Err(StorageError::Conflict { .. }) => Ok(looked.conflict()),
+                Err(StorageError::Unsupported { .. }) => Ok(looked),
+                Err(error) => Err(error.into()),
+            };
+        }
+        if due == hour {
+            return Ok(looked);
+        }
+        self.index_decision(id, due).await?;
+        self.unlink(listed, &version, looked.after(1)).await
+    }
+
+    /// Writes the index entry of a decision.
+    pub(crate) async fn index_decision(&self, id: Uuid, hour: Hour) -> Result<(), Error> {
+        self.list_hours(|hours| hours.buckets.insert(hour)).await?;
+        let path = layout::decision_entry(hour, id);
+        let body = format!("{{\"attempt\":\"{}\",\"id\":\"{id}\"}}", self.ids.next());
+        match self.storage.put(&path, body.into(), Expected::Absent).await {
+            Ok(_) | Err(StorageError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn id_of(listed: &Listed) -> Option<Uuid> {
+    listed.key.rsplit('/').next().and_then(|id| Uuid::try_parse(id).ok())
+}

@@ -1,0 +1,133 @@
+//! What a store knows of a transaction, and what this process remembers of it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::moment::Moment;
+use crate::name::{Key, Namespace};
+use crate::storage::Version;
+
+/// A key that takes part.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct Participant {
+    pub(crate) namespace: Namespace,
+    pub(crate) key: Key,
+}
+
+/// A transaction that is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TxnRecord {
+    pub(crate) attempt: Uuid,
+    pub(crate) id: Uuid,
+    pub(crate) expires_at: Moment,
+    /// The process whose clock its end was read from.
+    pub(crate) granted_by: Uuid,
+    pub(crate) participants: BTreeSet<Participant>,
+}
+
+/// How a transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    Commit,
+    Rollback,
+}
+
+/// The end of a transaction, for these participants. Whoever came later is not among them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Decision {
+    pub(crate) attempt: Uuid,
+    pub(crate) id: Uuid,
+    #[serde(rename = "state")]
+    pub(crate) verdict: Verdict,
+    pub(crate) participants: BTreeSet<Participant>,
+    /// How long it is remembered.
+    pub(crate) expires_at: Moment,
+}
+
+impl Decision {
+    /// Whether what is staged at a key comes true.
+    pub(crate) fn promotes(&self, participant: &Participant) -> bool {
+        self.verdict == Verdict::Commit && self.participants.contains(participant)
+    }
+}
+
+/// What is known of a transaction.
+#[derive(Clone, Debug)]
+pub(crate) enum TxnSeen {
+    /// We made it up, and nothing is written yet.
+    New { expires_at: Moment },
+    /// As it was read or written last.
+    Known { record: TxnRecord, version: Version },
+    /// There is none.
+    Absent,
+}
+
+impl TxnSeen {
+    fn expires_at(&self) -> Option<Moment> {
+        match self {
+            Self::New { expires_at } => Some(*expires_at),
+            Self::Known { record, .. } => Some(record.expires_at),
+            Self::Absent => None,
+        }
+    }
+}
+
+/// The transactions of this process: few at a time, and each for a short while.
+#[derive(Debug, Default)]
+pub(crate) struct Txns {
+    known: Mutex<HashMap<Uuid, Known>>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    seen: TxnSeen,
+    /// Where staging was answered, to us: it cannot vanish without a decision.
+    prepared: BTreeSet<Participant>,
+}
+
+impl Txns {
+    pub(crate) fn begin(&self, id: Uuid, expires_at: Moment, now: Moment) {
+        let mut known = self.known();
+        // Those that nobody ended: the store knows what became of them.
+        known.retain(|_, known| !known.seen.expires_at().is_some_and(|expires_at| expires_at.has_passed(now)));
+        known.insert(id, Known { seen: TxnSeen::New { expires_at }, prepared: BTreeSet::new() });
+    }
+
+    pub(crate) fn get(&self, id: Uuid) -> Option<TxnSeen> {
+        self.known().get(&id).map(|known| known.seen.clone())
+    }
+
+    pub(crate) fn keep(&self, record: TxnRecord, version: Version) {
+        let id = record.id;
+        let seen = TxnSeen::Known { record, version };
+        let mut known = self.known();
+        match known.get_mut(&id) {
+            Some(known) => known.seen = seen,
+            None => {
+                known.insert(id, Known { seen, prepared: BTreeSet::new() });
+            }
+        }
+    }
+
+    pub(crate) fn note_prepared(&self, id: Uuid, participant: Participant) {
+        if let Some(known) = self.known().get_mut(&id) {
+            known.prepared.insert(participant);
+        }
+    }
+
+    pub(crate) fn is_prepared(&self, id: Uuid, participant: &Participant) -> bool {
+        self.known().get(&id).is_some_and(|known| known.prepared.contains(participant))
+    }
+
+    pub(crate) fn forget(&self, id: Uuid) {
+        self.known().remove(&id);
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Uuid, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
