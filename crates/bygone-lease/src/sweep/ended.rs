@@ -41,7 +41,12 @@ impl Shared {
     }
 
     /// Whether a decision may be forgotten. One request.
-    pub(crate) async fn foresee_decision(&self, listed: &Listed, hour: Hour, boundary: Moment) -> Result<Outlook, Error> {
+    pub(crate) async fn foresee_decision(
+        &self,
+        listed: &Listed,
+        hour: Hour,
+        boundary: Moment,
+    ) -> Result<Outlook, Error> {
         let Some(id) = id_of(listed) else { return Ok(Outlook::Unreadable) };
         match self.decision_of(id).await {
             Err(Error::Unreadable { .. }) => Ok(Outlook::Unreadable),

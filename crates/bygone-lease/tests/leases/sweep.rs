@@ -1,11 +1,14 @@
 //! The sweeper: it takes away what nobody comes back for, and nothing else, for little.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bygone_core::{Boundary, Budget, Care, Clock, Job, PageRequest, PolicyReport, Sweep, Target};
-use bygone_lease::storage::{Expected, Requests, Storage};
-use bygone_lease::{Acquire, IfVersion, Key, LeaseTarget, Namespace, Swept};
+use bygone_lease::storage::{Expected, Fault, Faulty, Request, Requests, Storage};
+use bygone_lease::{Acquire, IfVersion, Key, LeaseStore, LeaseTarget, Namespace, Options, SeededChance, Swept};
 use bytes::Bytes;
+use futures_util::FutureExt;
 
 use super::shelf::{Shelf, ask, key, namespace};
 
@@ -206,4 +209,65 @@ async fn an_entry_that_leads_nowhere_goes() {
     shelf.storage.put(stale, Bytes::from_static(b"{}"), Expected::Absent).await.unwrap();
     assert_eq!(sweep(&shelf).await.tally.removed, 1);
     assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, ["jobs/.lease-index/2026111812/k"]);
+}
+
+/// A sweeper with somebody beside it, who acts right before its first request of this kind.
+async fn sweep_beside(
+    shelf: &Shelf,
+    before: impl Fn(Request<'_>) -> bool + Send + Sync + 'static,
+    act: impl Fn() + Send + Sync + 'static,
+) {
+    let done = AtomicBool::new(false);
+    let script = move |request: Request<'_>| {
+        if before(request) && !done.swap(true, Ordering::Relaxed) {
+            act();
+        }
+        Fault::None
+    };
+    let storage = Faulty::new(Arc::clone(&shelf.storage), shelf.clock.clone(), script);
+    let chance = Arc::new(SeededChance::new(5));
+    let store = LeaseStore::open_by(storage, Options::default(), shelf.clock.clone(), chance).await.unwrap();
+    let sweeper = Shelf { storage: Arc::clone(&shelf.storage), clock: Arc::clone(&shelf.clock), store };
+    sweep(&sweeper).await;
+}
+
+/// Nothing in memory ever waits.
+fn now<T>(work: impl Future<Output = T>) -> T {
+    work.now_or_never().unwrap()
+}
+
+/// Whoever needs an entry that a sweeper is about to take away has written it anew, and so it stays.
+#[tokio::test]
+async fn an_entry_that_is_needed_again_while_it_is_taken_away_stays() {
+    let shelf = Shelf::new().await;
+    hold_with_state(&shelf, "k", Duration::from_secs(30)).await;
+    shelf.pass(Duration::from_secs(60));
+    let store = shelf.store.clone();
+    let is_delete = |request: Request<'_>| request == Request::Delete("jobs/.lease-index/2026111812/k");
+    sweep_beside(&shelf, is_delete, move || {
+        now(store.acquire(&ask("k", "b"))).unwrap();
+    })
+    .await;
+    assert_eq!(owner(&shelf, "k").await.as_deref(), Some("b"));
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, ["jobs/.lease-index/2026111812/k"]);
+    shelf.pass(HOUR);
+    sweep(&shelf).await;
+    assert_eq!(owner(&shelf, "k").await.as_deref(), Some("nobody"));
+}
+
+/// Defect 5 of the original again: somebody enters into the hour behind the sweeper's back.
+#[tokio::test]
+async fn an_hour_into_which_somebody_enters_while_it_is_dropped_stays() {
+    let shelf = Shelf::new().await;
+    hold_with_state(&shelf, "k", Duration::from_secs(30)).await;
+    shelf.pass(3 * HOUR);
+    let storage = Arc::clone(&shelf.storage);
+    let is_delete = |request: Request<'_>| request == Request::Delete("jobs/.lease-index/2026111812/k");
+    sweep_beside(&shelf, is_delete, move || {
+        now(storage.put("jobs/.lease-index/2026111812/late", Bytes::from_static(b"{}"), Expected::Absent)).unwrap();
+    })
+    .await;
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, ["jobs/.lease-index/2026111812/late"]);
+    let hours = shelf.storage.get("jobs/.lease-index/buckets.json").await.unwrap().unwrap();
+    assert!(String::from_utf8_lossy(&hours.body).contains("2026111812"));
 }

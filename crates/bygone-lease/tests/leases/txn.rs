@@ -63,7 +63,9 @@ async fn cut_off(shelf: &Shelf, name: &'static str) -> (LeaseStore, Arc<AtomicBo
     let cut = Arc::new(AtomicBool::new(false));
     let is_cut = Arc::clone(&cut);
     let script = move |request: Request<'_>| match request {
-        Request::Put(path) if is_cut.load(Ordering::Relaxed) && path == format!("jobs/meta/{name}") => Fault::LostRequest,
+        Request::Put(path) if is_cut.load(Ordering::Relaxed) && path == format!("jobs/meta/{name}") => {
+            Fault::LostRequest
+        }
         _ => Fault::None,
     };
     let storage = Faulty::new(Arc::clone(&shelf.storage), shelf.clock.clone(), script);
@@ -294,19 +296,18 @@ async fn decisions_are_forgotten_after_their_time_and_those_without_an_entry_sta
     assert_eq!(shelf.storage.requests().since(before).total(), 2, "one read each, and no list");
 }
 
+/// One process decides for the keys that it knows of, while another enlists a further one: that one is not part of it.
 #[tokio::test]
-async fn whoever_is_enlisted_after_the_decision_is_not_part_of_it() {
+async fn whoever_is_enlisted_beside_the_decision_is_not_part_of_it() {
     let shelf = Shelf::new().await;
-    let (store, cut) = cut_off(&shelf, "x").await;
-    let txn = store.begin(None).unwrap();
-    stage(&store, txn, "x", "1").await;
-    // Another process commits it; the first, which cannot reach x any more, believes that it is still under way.
-    cut.store(true, Ordering::Relaxed);
+    let other = shelf.another_process().await;
+    let txn = shelf.store.begin(None).unwrap();
+    stage(&shelf.store, txn, "x", "1").await;
+    stage(&other, txn, "y", "2").await;
     shelf.store.commit(txn).await.unwrap();
-    let late = store.stage(&within(txn, "y"), b"2", IfVersion::Any).await;
-    assert!(late.is_err() || store.commit(txn).await.is_err());
+    assert_eq!(other.commit(txn).await.unwrap_err().code(), "txn_conflict");
     assert_eq!(both(&shelf.store).await, (Some("1".into()), None));
-    shelf.pass(LONG);
     shelf.take("y").await;
     assert_eq!(published(&shelf.store, "y").await, None);
+    assert_eq!(keys(&shelf, ".txns/").await, [""; 0]);
 }
