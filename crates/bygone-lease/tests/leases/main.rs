@@ -1,6 +1,6 @@
 //! Stores, leases and state, on memory, disk and real object stores.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and print their seeds")]
 
 mod conformance;
 mod disk;
@@ -9,6 +9,7 @@ mod lease;
 mod proof;
 mod requests;
 mod shelf;
+mod sim;
 mod state;
 mod sweep;
 mod txn;
