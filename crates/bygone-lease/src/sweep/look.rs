@@ -3,6 +3,10 @@
 //! The entry says "look at this key". What is over is cleared by a swap; what has a later deadline gets an entry in its
 //! hour, before this one goes; what has none any more stops saying that it is indexed, before this one goes. The entry
 //! itself goes only as it was listed: one that somebody wrote anew meanwhile stays.
+//!
+//! Somebody may just have written the entry, and be about to write the record that needs it. So the record is swapped
+//! before the entry goes, even where there is nothing to change in it, and made where there is none: whoever saw it as it
+//! was fails with his write, looks again, and finds that he needs an entry.
 
 use crate::Error;
 use crate::layout::{self, Hour};
@@ -64,8 +68,6 @@ enum Verdict {
     Become(Box<Record>, Option<Moment>),
     /// It is as it should be, and so is the entry.
     Leave,
-    /// It is as it should be, and has nothing to do with the entry.
-    Unlink,
 }
 
 impl Shared {
@@ -91,19 +93,28 @@ impl Shared {
         let deadline = self.deadline(&wanted);
         let is_bygone = deadline.is_some_and(|deadline| deadline.has_passed(boundary)) && wanted.is_empty();
         let next = deadline.map(Hour::of);
+        let is_as_it_should_be = !is_over && !is_settled && record.indexed == next && next == Some(hour);
         if is_bygone && !is_settled {
             Verdict::Remove
-        } else if is_over
-            || is_settled
-            || (record.indexed == Some(hour) && next != Some(hour))
-            || (next.is_some() && record.indexed != next)
-        {
-            wanted.indexed = record.indexed.filter(|indexed| next == Some(*indexed));
-            Verdict::Become(Box::new(wanted), deadline)
-        } else if next == Some(hour) {
+        } else if is_as_it_should_be {
             Verdict::Leave
         } else {
-            Verdict::Unlink
+            wanted.indexed = record.indexed.filter(|indexed| next == Some(*indexed));
+            Verdict::Become(Box::new(wanted), deadline)
+        }
+    }
+
+    /// Makes the record of a key that has none, with nothing in it. False when somebody was faster.
+    async fn make_tombstone(&self, namespace: &Namespace, key: &Key) -> Result<bool, Error> {
+        let now = self.now();
+        let hour = Hour::of(now.plus(self.options.tombstone_keep));
+        self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
+        let attempt = self.ids.next();
+        let record = Record { attempt, touched_at: now, indexed: Some(hour), ..Record::default() };
+        match self.storage.put(&layout::record(namespace, key), record.body()?, Expected::Absent).await {
+            Ok(_) => Ok(true),
+            Err(StorageError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -146,7 +157,11 @@ impl Shared {
             seen => seen?,
         };
         let Some(entry) = entry else { return Ok(nothing.conflict()) };
-        let Some(seen) = seen else { return self.unlink(listed, &entry, nothing).await };
+        let Some(seen) = seen else {
+            let nothing = nothing.after(2);
+            let is_made = self.make_tombstone(namespace, &key).await?;
+            return if is_made { self.unlink(listed, &entry, nothing).await } else { Ok(nothing.conflict()) };
+        };
         let settled = self.settled((namespace, &key), &seen.record, None, boundary).await?;
         let record = settled.as_ref().unwrap_or(&seen.record);
         let is_pending = record.txn().is_some();
@@ -155,7 +170,6 @@ impl Shared {
         let looked = Looked { lease_cleared, ..nothing };
         match self.judge(record, settled.is_some(), hour, boundary) {
             Verdict::Leave => Ok(looked),
-            Verdict::Unlink => self.unlink(listed, &entry, looked).await,
             Verdict::Remove => {
                 self.cache.forget(&path);
                 match self.storage.delete(&path, &seen.version).await {

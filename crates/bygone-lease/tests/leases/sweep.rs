@@ -208,7 +208,52 @@ async fn an_entry_that_leads_nowhere_goes() {
     let stale = "jobs/.lease-index/2026111812/never";
     shelf.storage.put(stale, Bytes::from_static(b"{}"), Expected::Absent).await.unwrap();
     assert_eq!(sweep(&shelf).await.tally.removed, 1);
-    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, ["jobs/.lease-index/2026111812/k"]);
+    // Whoever was about to write its record finds one, with nothing in it; a day later that is gone too.
+    assert_eq!(
+        keys(&shelf, "jobs/.lease-index/20").await,
+        ["jobs/.lease-index/2026111812/k", "jobs/.lease-index/2026111912/never"]
+    );
+    shelf.pass(25 * HOUR);
+    sweep(&shelf).await;
+    assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, [""; 0]);
+    assert_eq!(keys(&shelf, "jobs/meta/").await, ["jobs/meta/k"]);
+}
+
+/// Found by the simulation: a sweeper took the entry away between its writing and that of the record that needed it.
+#[tokio::test]
+async fn an_entry_whose_record_is_being_written_is_not_lost() {
+    for is_known in [false, true] {
+        let shelf = Shelf::new().await;
+        // Where the record is known it has its entry in another hour.
+        if is_known {
+            hold_with_state(&shelf, "k", Duration::from_secs(1)).await;
+            shelf.pass(HOUR);
+        }
+        let storage = Arc::clone(&shelf.storage);
+        let (store, clock) = (shelf.store.clone(), shelf.clock.clone());
+        let acted = AtomicBool::new(false);
+        let script = move |request: Request<'_>| {
+            if request == Request::Put("jobs/meta/k") && !acted.swap(true, Ordering::Relaxed) {
+                let boundary = Boundary::at(clock.now());
+                let mut sweeper = LeaseTarget::new(Swept::Leases, "p", "s", &store);
+                now(sweeper.survey(boundary)).unwrap();
+                while now(sweeper.page(PageRequest { boundary, cursor: None, limit: 10, care: Care::Swift }))
+                    .unwrap()
+                    .next
+                    .is_some()
+                {}
+            }
+            Fault::None
+        };
+        let writer = Faulty::new(storage, shelf.clock.clone(), script);
+        let chance = Arc::new(SeededChance::new(6));
+        let writer = LeaseStore::open_by(writer, Options::default(), shelf.clock.clone(), chance).await.unwrap();
+        writer.acquire(&ask("k", "b")).await.unwrap();
+        assert_eq!(owner(&shelf, "k").await.as_deref(), Some("b"));
+        shelf.pass(HOUR);
+        sweep(&shelf).await;
+        assert_eq!(owner(&shelf, "k").await.as_deref(), Some("nobody"), "known: {is_known}");
+    }
 }
 
 /// A sweeper with somebody beside it, who acts right before its first request of this kind.

@@ -29,7 +29,9 @@ pub(super) struct Ledger {
     /// Versions of counters that were answered, each once, and how many writes nobody knows about.
     versions: HashSet<(Key, u64)>,
     pub(super) written: BTreeMap<Key, u64>,
+    /// Writes that were begun, and of which nobody heard that they were made or not.
     pub(super) unknown: BTreeMap<Key, u64>,
+    pub(super) abandoned: u64,
     pub(super) committed: u64,
     pub(super) rolled_back: u64,
     pub(super) crashes: u64,
@@ -61,7 +63,8 @@ impl Ledger {
         for held in self.holding.values().filter(|held| held.key == lease.key) {
             let (expires_at, clock) =
                 if held.token < token { (held.expires_at, &held.clock) } else { (lease.expires_at, clock) };
-            assert!(expires_at.has_passed(clock.now().into()), "{} was given away before {expires_at}", lease.key);
+            let now = Moment::from(clock.now());
+            assert!(expires_at.millis() < now.millis(), "{} was given away before {expires_at}", lease.key);
         }
         let highest = self.tokens.entry(lease.key.clone()).or_default();
         *highest = token.max(*highest);
@@ -78,12 +81,16 @@ impl Ledger {
         self.holding.remove(&lease.id);
     }
 
-    pub(super) fn wrote(&mut self, key: &Key, version: u64) {
-        assert!(self.versions.insert((key.clone(), version)), "version {version} of {key} was answered twice");
-        *self.written.entry(key.clone()).or_default() += 1;
+    pub(super) fn begins_to_write(&mut self, key: &Key) {
+        *self.unknown.entry(key.clone()).or_default() += 1;
     }
 
-    pub(super) fn may_have_written(&mut self, key: &Key) {
-        *self.unknown.entry(key.clone()).or_default() += 1;
+    /// A write surely happened, or surely did not.
+    pub(super) fn wrote(&mut self, key: &Key, version: Option<u64>) {
+        *self.unknown.entry(key.clone()).or_default() -= 1;
+        if let Some(version) = version {
+            assert!(self.versions.insert((key.clone(), version)), "version {version} of {key} was answered twice");
+            *self.written.entry(key.clone()).or_default() += 1;
+        }
     }
 }
