@@ -5,6 +5,8 @@
 //! | record of a key: lease, version, token, small state | `<ns>/meta/<key>` |
 //! | expiry index | `<ns>/.lease-index/<hour>/<key>` |
 //! | its hours | `<ns>/.lease-index/buckets.json` |
+//! | message of a queue | `<ns>/q/<queue>/msg/<ready>-<id>` |
+//! | message that was put aside | `<ns>/q/<queue>/dlq/<ready>-<id>` |
 //! | transaction | `.txns/<id>` |
 //! | decision of a transaction | `.txn-decisions/m/<id>` |
 //! | when decisions may be forgotten | `.txn-decisions/e/<hour>/<id>` |
@@ -19,6 +21,7 @@ use uuid::Uuid;
 
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
+use crate::queue::Queue;
 
 const HOUR_MILLIS: i64 = 3_600_000;
 
@@ -63,6 +66,24 @@ pub(crate) fn hour_prefix(namespace: &Namespace, hour: Hour) -> String {
 
 pub(crate) fn entry(namespace: &Namespace, hour: Hour, key: &Key) -> String {
     format!("{}{}", hour_prefix(namespace, hour), key.segment())
+}
+
+/// All messages of a queue.
+pub(crate) fn messages(queue: &Queue) -> String {
+    format!("{}/q/{}/msg/", queue.namespace.segment(), queue.name.segment())
+}
+
+pub(crate) fn message(queue: &Queue, name: &str) -> String {
+    format!("{}{name}", messages(queue))
+}
+
+/// All messages of a queue that were put aside.
+pub(crate) fn dead_letters(queue: &Queue) -> String {
+    format!("{}/q/{}/dlq/", queue.namespace.segment(), queue.name.segment())
+}
+
+pub(crate) fn dead_letter(queue: &Queue, name: &str) -> String {
+    format!("{}{name}", dead_letters(queue))
 }
 
 /// An hour of the index, in UTC, such as `2026111801`.

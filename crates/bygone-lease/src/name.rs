@@ -69,6 +69,11 @@ name! {
     Key, "key"
 }
 
+name! {
+    /// The name of a queue.
+    QueueName, "queue"
+}
+
 impl Key {
     /// Reads a segment back.
     pub(crate) fn from_segment(segment: &str) -> Option<Self> {

@@ -16,6 +16,7 @@ use crate::layout::Hour;
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
 use crate::options::Options;
+use crate::queue::Letters;
 use crate::record::{LeaseRecord, Record};
 use crate::storage::{Careful, Expected, Proven, Storage, StorageError};
 use crate::txn::{Decided, Participant, TxnHours, Txns};
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) index: Index,
     pub(crate) activity: Activity,
     pub(crate) txns: Txns,
+    pub(crate) letters: Letters,
     /// The hours of transactions that are known to be on their list.
     txn_hours: Mutex<TxnHours>,
 }
@@ -89,6 +91,7 @@ impl LeaseStore {
             index: Index::default(),
             activity: Activity::new(Arc::clone(&clock)),
             txns: Txns::default(),
+            letters: Letters::default(),
             txn_hours: Mutex::default(),
             clock,
             chance,

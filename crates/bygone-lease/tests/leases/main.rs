@@ -7,6 +7,7 @@ mod disk;
 mod doubt;
 mod lease;
 mod proof;
+mod queue;
 mod requests;
 mod shelf;
 mod sim;

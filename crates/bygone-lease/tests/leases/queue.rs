@@ -1,0 +1,214 @@
+//! Queues: at least once, to one worker at a time, and never lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bygone_lease::storage::{Counting, Memory, Requests, Storage};
+use bygone_lease::{
+    Acked, Delivery, Enqueue, LeaseStore, Nack, Options, Queue, QueueName, QueueStats, SeededChance, Wait,
+};
+
+use super::shelf::{Shelf, namespace};
+
+const TTL: Duration = Duration::from_secs(30);
+const TICK: Duration = Duration::from_millis(1);
+
+fn queue() -> Queue {
+    Queue { namespace: namespace(), name: QueueName::new("mail").unwrap() }
+}
+
+fn saying(text: &str) -> Enqueue {
+    Enqueue { payload: text.as_bytes().to_vec(), ..Enqueue::default() }
+}
+
+async fn take(store: &LeaseStore, limit: usize) -> Vec<Delivery> {
+    store.dequeue(&queue(), "worker", None, limit, Wait::None).await.unwrap()
+}
+
+async fn take_one(store: &LeaseStore) -> Option<Delivery> {
+    take(store, 1).await.pop()
+}
+
+fn texts(deliveries: &[Delivery]) -> Vec<&str> {
+    deliveries.iter().map(|delivery| std::str::from_utf8(&delivery.payload).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn messages_are_delivered_oldest_first_to_one_worker_each() {
+    let shelf = Shelf::new().await;
+    for text in ["one", "two", "three"] {
+        shelf.store.enqueue(&queue(), &saying(text)).await.unwrap();
+        shelf.pass(TICK);
+    }
+    let first = take(&shelf.store, 2).await;
+    assert_eq!(texts(&first), ["one", "two"]);
+    assert_eq!(texts(&take(&shelf.another_process().await, 5).await), ["three"]);
+    assert_eq!(take(&shelf.store, 5).await, []);
+    assert_eq!(shelf.store.ack(&first[0]).await.unwrap(), Acked::Now);
+    assert_eq!(shelf.store.ack(&first[0]).await.unwrap(), Acked::Already);
+    let stats = shelf.store.queue_stats(&queue()).await.unwrap();
+    assert_eq!(stats, QueueStats { messages: 2, delayed: 0, dead: 0 });
+}
+
+#[tokio::test]
+async fn a_message_whose_worker_died_comes_again_and_the_dead_cannot_acknowledge() {
+    let shelf = Shelf::new().await;
+    shelf.store.enqueue(&queue(), &saying("one")).await.unwrap();
+    let first = take_one(&shelf.store).await.unwrap();
+    shelf.pass(TTL);
+    assert_eq!(take_one(&shelf.store).await, None, "what ends now has not ended");
+    shelf.pass(TICK);
+    let second = take_one(&shelf.store).await.unwrap();
+    assert_eq!((second.id, second.attempts), (first.id, 2));
+    assert!(second.fencing_token > first.fencing_token);
+    assert_eq!(shelf.store.ack(&first).await.unwrap_err().code(), "fencing_mismatch");
+    assert_eq!(shelf.store.nack(&first, Nack::Failure, TTL).await.unwrap_err().code(), "fencing_mismatch");
+    assert_eq!(shelf.store.ack(&second).await.unwrap(), Acked::Now);
+}
+
+#[tokio::test]
+async fn a_lease_on_a_message_can_be_extended_until_it_is_over() {
+    let shelf = Shelf::new().await;
+    shelf.store.enqueue(&queue(), &saying("one")).await.unwrap();
+    let mut delivery = take_one(&shelf.store).await.unwrap();
+    for _ in 0..3 {
+        shelf.pass(Duration::from_secs(20));
+        delivery = shelf.store.extend(&delivery, None).await.unwrap();
+        assert_eq!(take_one(&shelf.store).await, None);
+    }
+    shelf.pass(TTL + TICK);
+    assert_eq!(shelf.store.extend(&delivery, None).await.unwrap_err().code(), "lease_expired");
+    assert_eq!(shelf.store.ack(&delivery).await.unwrap_err().code(), "lease_expired");
+    take_one(&shelf.store).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_given_back_waits_and_counts_as_it_was_told() {
+    let shelf = Shelf::new().await;
+    shelf.store.enqueue(&queue(), &saying("one")).await.unwrap();
+    let delivery = take_one(&shelf.store).await.unwrap();
+    shelf.store.nack(&delivery, Nack::Defer, Duration::from_secs(10)).await.unwrap();
+    assert_eq!(take_one(&shelf.store).await, None);
+    shelf.pass(Duration::from_secs(10));
+    let delivery = take_one(&shelf.store).await.unwrap();
+    assert_eq!(delivery.attempts, 1, "that time did not count");
+    shelf.store.nack(&delivery, Nack::Failure, Duration::ZERO).await.unwrap();
+    assert_eq!(take_one(&shelf.store).await.unwrap().attempts, 2);
+}
+
+#[tokio::test]
+async fn a_delayed_message_comes_in_its_time_and_holds_nobody_up() {
+    let shelf = Shelf::new().await;
+    shelf.store.enqueue(&queue(), &Enqueue { delay: Duration::from_secs(60), ..saying("later") }).await.unwrap();
+    shelf.store.enqueue(&queue(), &saying("now")).await.unwrap();
+    assert_eq!(shelf.store.queue_stats(&queue()).await.unwrap(), QueueStats { messages: 2, delayed: 1, dead: 0 });
+    assert_eq!(texts(&take(&shelf.store, 5).await), ["now"]);
+    shelf.pass(Duration::from_millis(59_999));
+    assert_eq!(
+        texts(&take(&shelf.another_process().await, 5).await),
+        ["now"],
+        "its worker died; the other has not come"
+    );
+    shelf.pass(TICK);
+    assert_eq!(texts(&take(&shelf.store, 5).await), ["later"]);
+}
+
+#[tokio::test]
+async fn a_message_that_fails_too_often_is_put_aside_whole() {
+    let shelf = Shelf::new().await;
+    let attributes = [("kind".to_owned(), "bill".to_owned())].into();
+    let message = Enqueue { attempts_max: Some(2), attributes, ..saying("poison") };
+    let id = shelf.store.enqueue(&queue(), &message).await.unwrap();
+    for attempts in 1..=2 {
+        let delivery = take_one(&shelf.store).await.unwrap();
+        assert_eq!((delivery.attempts, delivery.attributes["kind"].as_str()), (attempts, "bill"));
+        shelf.store.nack(&delivery, Nack::Failure, Duration::ZERO).await.unwrap();
+    }
+    assert_eq!(take_one(&shelf.store).await, None);
+    assert_eq!(shelf.store.queue_stats(&queue()).await.unwrap(), QueueStats { messages: 0, delayed: 0, dead: 1 });
+    assert_eq!(shelf.store.dead_letters(&queue(), 10).await.unwrap(), [id]);
+    let letters = shelf.storage.list("jobs/q/mail/dlq/", None, 10).await.unwrap();
+    let letter = shelf.storage.get(&letters.keys[0].key).await.unwrap().unwrap();
+    let letter: serde_json::Value = serde_json::from_slice(&letter.body).unwrap();
+    assert_eq!((&letter["payload"]["text"], &letter["attempts"]), (&"poison".into(), &2.into()));
+}
+
+#[tokio::test]
+async fn enqueue_dequeue_and_ack_cost_four_requests_beside_the_listing() {
+    let shelf = Shelf::new().await;
+    let before = shelf.storage.requests();
+    shelf.store.enqueue(&queue(), &saying("one")).await.unwrap();
+    let delivery = take_one(&shelf.store).await.unwrap();
+    shelf.store.ack(&delivery).await.unwrap();
+    let cost = shelf.storage.requests().since(before);
+    assert_eq!(cost, Requests { gets: 1, puts: 2, deletes: 1, lists: 1 });
+}
+
+/// Messages that others work on are looked at once, and not by every worker who comes for more.
+#[tokio::test]
+async fn messages_in_other_hands_cost_no_second_look() {
+    let shelf = Shelf::new().await;
+    for _ in 0..20 {
+        shelf.store.enqueue(&queue(), &saying("x")).await.unwrap();
+    }
+    assert_eq!(take(&shelf.another_process().await, 20).await.len(), 20);
+    take(&shelf.store, 1).await;
+    let before = shelf.storage.requests();
+    take(&shelf.store, 1).await;
+    assert_eq!(shelf.storage.requests().since(before), Requests { lists: 1, ..Requests::default() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_who_waits_is_woken_by_a_message() {
+    let store = LeaseStore::open(Memory::new(), Options::default()).await.unwrap();
+    let worker = {
+        let store = store.clone();
+        tokio::spawn(async move { store.dequeue(&queue(), "worker", None, 1, Wait::Forever).await.unwrap() })
+    };
+    tokio::task::yield_now().await;
+    store.enqueue(&queue(), &saying("one")).await.unwrap();
+    assert_eq!(texts(&worker.await.unwrap()), ["one"]);
+    let none = store.dequeue(&queue(), "worker", None, 1, Wait::For(Duration::from_millis(50))).await.unwrap();
+    assert_eq!(none, []);
+}
+
+/// Many workers of several processes: every message is worked on, and acknowledged once.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_workers_each_message_is_acknowledged_by_one() {
+    let storage = Arc::new(Counting::new(Memory::new()));
+    let mut stores = Vec::new();
+    for seed in 0..3 {
+        let (clock, chance) = (Arc::new(bygone_core::SystemClock::new()), Arc::new(SeededChance::new(seed)));
+        stores.push(LeaseStore::open_by(Arc::clone(&storage), Options::default(), clock, chance).await.unwrap());
+    }
+    for number in 0..300 {
+        stores[number % 3].enqueue(&queue(), &saying(&number.to_string())).await.unwrap();
+    }
+    let workers: Vec<_> = (0..9)
+        .map(|number| {
+            let store = stores[number % 3].clone();
+            tokio::spawn(async move {
+                let mut done = Vec::new();
+                loop {
+                    let deliveries = take(&store, 7).await;
+                    if deliveries.is_empty() {
+                        return done;
+                    }
+                    for delivery in deliveries {
+                        assert_eq!(store.ack(&delivery).await.unwrap(), Acked::Now);
+                        done.push(String::from_utf8(delivery.payload).unwrap());
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut done = Vec::new();
+    for worker in workers {
+        done.extend(worker.await.unwrap());
+    }
+    done.sort();
+    let mut expected: Vec<_> = (0..300).map(|number| number.to_string()).collect();
+    expected.sort();
+    assert_eq!(done, expected);
+    assert_eq!(stores[0].queue_stats(&queue()).await.unwrap(), QueueStats::default());
+}
