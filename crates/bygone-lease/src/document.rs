@@ -48,7 +48,7 @@ where
             return Ok(content);
         }
         let envelope = Envelope { attempt: ids.next(), content };
-        let body = serde_json::to_vec(&envelope).map_err(|error| unreadable(path, &error))?;
+        let body = serde_json::to_vec(&envelope).map_err(|error| Error::unreadable(path, &error))?;
         let expected = found.as_ref().map_or(Expected::Absent, |stored| Expected::Version(&stored.version));
         match storage.put(path, Bytes::from(body), expected).await {
             Ok(_) => return Ok(envelope.content),
@@ -61,10 +61,6 @@ where
 
 fn parse<T: DeserializeOwned + Default>(path: &str, found: Option<&Stored>) -> Result<T, Error> {
     let Some(found) = found else { return Ok(T::default()) };
-    let envelope: Envelope<T> = serde_json::from_slice(&found.body).map_err(|error| unreadable(path, &error))?;
+    let envelope: Envelope<T> = serde_json::from_slice(&found.body).map_err(|error| Error::unreadable(path, &error))?;
     Ok(envelope.content)
-}
-
-fn unreadable(path: &str, error: &serde_json::Error) -> Error {
-    Error::Unreadable { key: path.to_owned(), reason: error.to_string() }
 }

@@ -72,9 +72,6 @@ pub enum Error {
     /// The key is part of another transaction, or of one that must end first.
     #[error("the key takes part in a transaction that is not over: commit it or roll it back first")]
     TxnPending,
-    /// The lease is not of this transaction.
-    #[error("the lease was not taken in this transaction")]
-    TxnMismatch,
     /// The transaction was decided otherwise: nothing of it came true, or all of it.
     #[error("the transaction {txn} was decided otherwise, or is past its time: look at what is there, and begin anew")]
     TxnConflict {
@@ -132,6 +129,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Something in the store is not what it should be.
+    pub(crate) fn unreadable(key: &str, reason: &impl ToString) -> Self {
+        Self::Unreadable { key: key.to_owned(), reason: reason.to_string() }
+    }
+
     /// A word for programs: the same in every version, over every transport.
     pub fn code(&self) -> &'static str {
         match self {
@@ -144,7 +146,6 @@ impl Error {
             Self::AlreadyExists => "already_exists",
             Self::VersionConflict { .. } => "version_conflict",
             Self::TxnPending => "txn_pending",
-            Self::TxnMismatch => "txn_mismatch",
             Self::TxnConflict { .. } => "txn_conflict",
             Self::TxnUnknown { .. } => "txn_unknown",
             Self::TooLarge { .. } => "too_large",

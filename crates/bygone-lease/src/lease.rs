@@ -142,10 +142,6 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         let asked = ttl.map(|ttl| shared.ttl(Some(ttl))).transpose()?;
-        if let Some(TxnId(txn)) = lease.txn {
-            // The transaction first: a lease that outlived it would be of no use.
-            shared.join(txn, None, shared.now().plus(asked.unwrap_or(shared.options.default_ttl))).await?;
-        }
         let step = |shared: &Shared, mut record: Record, now: Moment| {
             let held = record.lease.as_mut().ok_or(Error::LeaseRequired)?;
             let ttl = asked.unwrap_or(Duration::from_millis(held.ttl_ms));
@@ -157,7 +153,12 @@ impl LeaseStore {
             let answer = Lease { expires_at, version: record.version, ..lease.clone() };
             Ok(Step::Swap { record: Box::new(record), look_by: Some(expires_at), answer })
         };
-        shared.change_held(lease, step).await
+        let kept = shared.change_held(lease, step).await?;
+        if let Some(TxnId(txn)) = lease.txn {
+            // It lasts as long as its leases, or they would be of no use.
+            shared.join(txn, None, kept.expires_at).await?;
+        }
+        Ok(kept)
     }
 
     /// Gives a lease back. Doing so twice, or after its end, is no error.

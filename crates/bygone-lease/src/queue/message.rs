@@ -52,21 +52,17 @@ pub(crate) struct Held {
 
 impl Message {
     pub(crate) fn parse(path: &str, body: &[u8]) -> Result<Self, Error> {
-        serde_json::from_slice(body).map_err(|error| unreadable(path, &error))
+        serde_json::from_slice(body).map_err(|error| Error::unreadable(path, &error))
     }
 
     pub(crate) fn body(&self, path: &str) -> Result<Bytes, Error> {
-        serde_json::to_vec(self).map(Bytes::from).map_err(|error| unreadable(path, &error))
+        serde_json::to_vec(self).map(Bytes::from).map_err(|error| Error::unreadable(path, &error))
     }
 
     /// Whether it was delivered as often as it may be.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.attempts_max.is_some_and(|most| self.attempts >= most)
     }
-}
-
-fn unreadable(path: &str, error: &serde_json::Error) -> Error {
-    Error::Unreadable { key: path.to_owned(), reason: error.to_string() }
 }
 
 /// The name of a message: names sort by the time that messages are ready at.

@@ -249,13 +249,9 @@ fn read_txn(path: &str, found: Option<Stored>) -> Result<TxnSeen, Error> {
 }
 
 fn parse<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(body).map_err(|error| unreadable(path, &error))
+    serde_json::from_slice(body).map_err(|error| Error::unreadable(path, &error))
 }
 
 fn json(path: &str, value: &impl Serialize) -> Result<Bytes, Error> {
-    serde_json::to_vec(value).map(Bytes::from).map_err(|error| unreadable(path, &error))
-}
-
-fn unreadable(path: &str, error: &serde_json::Error) -> Error {
-    Error::Unreadable { key: path.to_owned(), reason: error.to_string() }
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| Error::unreadable(path, &error))
 }

@@ -207,6 +207,21 @@ async fn keeping_a_lease_alive_keeps_its_transaction_alive() {
     assert_eq!(published(&shelf.store, "x").await.as_deref(), Some("1"));
 }
 
+/// A lease lasts as long as it was given for, not as long as leases last by default; and so does its transaction.
+#[tokio::test]
+async fn keeping_a_long_lease_alive_keeps_its_transaction_alive_for_as_long() {
+    let shelf = Shelf::new().await;
+    let txn = shelf.store.begin(None).unwrap();
+    let request = Acquire { ttl: Some(Duration::from_secs(600)), ..within(txn, "x") };
+    let lease = shelf.store.stage(&request, b"1", IfVersion::Any).await.unwrap();
+    shelf.pass(Duration::from_secs(500));
+    shelf.store.keepalive(&lease, None).await.unwrap();
+    shelf.pass(Duration::from_secs(300));
+    sweep(&shelf, Swept::Transactions).await;
+    shelf.store.commit(txn).await.unwrap();
+    assert_eq!(published(&shelf.store, "x").await.as_deref(), Some("1"));
+}
+
 #[tokio::test]
 async fn whoever_meets_one_that_is_past_its_time_rolls_it_back_everywhere() {
     let shelf = Shelf::new().await;
