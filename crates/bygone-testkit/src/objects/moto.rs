@@ -1,5 +1,6 @@
 //! moto: a second opinion on S3. It lets everybody in, and of this version no delete heeds a condition: a store that
-//! ignores what it does not know, as many do.
+//! ignores what it does not know, as many do. Its conditions of writes hold only while one request is answered at a
+//! time, so here it answers them so.
 
 use std::path::Path;
 
@@ -24,6 +25,23 @@ pub struct MotoService;
 
 static SHARED: OnceCell<Moto> = OnceCell::const_new();
 
+/// Its `moto_server`, one request at a time: by itself it answers in threads that share dictionaries, so of two that
+/// swap the same value at once now and then both are told that they did.
+const ONE_AT_A_TIME: &str = "\
+import sys, threading
+import moto.server
+
+class OneAtATime(moto.server.DomainDispatcherApplication):
+    turn = threading.Lock()
+
+    def __call__(self, environ, start_response):
+        with self.turn:
+            return super().__call__(environ, start_response)
+
+moto.server.DomainDispatcherApplication = OneAtATime
+moto.server.main(sys.argv[1:])
+";
+
 impl sealed::Sealed for MotoService {}
 
 impl Service for MotoService {
@@ -35,10 +53,11 @@ impl Service for MotoService {
     }
 
     fn serve(_instance: &Instance, access: &Access, settings: &[(String, String)]) -> Result<Invocation, KitError> {
-        let mut arguments = vec!["-H".into(), HOST.to_string().into(), "-p".into(), access.port.to_string().into()];
+        let mut arguments = vec!["-c".into(), ONE_AT_A_TIME.into()];
+        arguments.extend(["-H".into(), HOST.to_string().into(), "-p".into(), access.port.to_string().into()]);
         arguments.extend(settings.iter().map(|(name, value)| format!("--{name}={value}").into()));
         Ok(Invocation {
-            program: installed("moto_server", "moto-5.1.16", "bin/moto_server")?,
+            program: installed("moto_server", "moto-5.1.16", "bin/python")?,
             arguments,
             environment: Vec::new(),
         })
