@@ -84,13 +84,33 @@ pub enum Error {
         /// Which one.
         txn: Uuid,
     },
-    /// State that is larger than allowed.
-    #[error("the state has {bytes} bytes, and at most {most} are allowed")]
+    /// Something that is larger than allowed.
+    #[error("it has {bytes} bytes, and at most {most} are allowed")]
     TooLarge {
         /// Its bytes.
         bytes: usize,
         /// The limit.
         most: usize,
+    },
+    /// More of something than a key may have.
+    #[error("a key may have {most} {what}: remove some first")]
+    TooMany {
+        /// What there would be too many of.
+        what: &'static str,
+        /// The limit.
+        most: usize,
+    },
+    /// What was to be stored could not be read.
+    #[error("what was to be stored could not be read to its end, and nothing was changed: {reason}")]
+    Source {
+        /// What went wrong.
+        reason: String,
+    },
+    /// What was being read was replaced meanwhile.
+    #[error("{what} was replaced or removed while it was read: read it again")]
+    Replaced {
+        /// What it was.
+        what: String,
     },
     /// Others changed the same record again and again.
     #[error("the record was changed by others {times} times in a row: try again")]
@@ -149,6 +169,9 @@ impl Error {
             Self::TxnConflict { .. } => "txn_conflict",
             Self::TxnUnknown { .. } => "txn_unknown",
             Self::TooLarge { .. } => "too_large",
+            Self::TooMany { .. } => "too_many",
+            Self::Source { .. } => "source",
+            Self::Replaced { .. } => "replaced",
             Self::Contended { .. } => "cas_mismatch",
             Self::ClockSkew { .. } => "clock_skew",
             Self::Throttled => "throttled",

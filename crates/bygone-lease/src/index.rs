@@ -83,7 +83,7 @@ impl Index {
     }
 
     /// The list comes before the entry, as the entry comes before the record.
-    async fn list_hour(
+    pub(crate) async fn list_hour(
         &self,
         storage: &dyn Storage,
         ids: &Ids,

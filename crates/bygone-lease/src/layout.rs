@@ -3,7 +3,10 @@
 //! | what | key |
 //! |---|---|
 //! | record of a key: lease, version, token, small state | `<ns>/meta/<key>` |
+//! | state that is too large for that | `<ns>/state/<key>/<id>/<chunk>` |
+//! | attachment | `<ns>/state/<key>/attachments/<id>/<chunk>` |
 //! | expiry index | `<ns>/.lease-index/<hour>/<key>` |
+//! | what the index leads to besides keys | `<ns>/.lease-index/<hour>/.errand-<id>` |
 //! | its hours | `<ns>/.lease-index/buckets.json` |
 //! | message of a queue | `<ns>/q/<queue>/msg/<ready>-<id>` |
 //! | message that was put aside | `<ns>/q/<queue>/dlq/<ready>-<id>` |
@@ -19,6 +22,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::blob::{BlobId, BlobKind};
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
 use crate::queue::Queue;
@@ -66,6 +70,30 @@ pub(crate) fn hour_prefix(namespace: &Namespace, hour: Hour) -> String {
 
 pub(crate) fn entry(namespace: &Namespace, hour: Hour, key: &Key) -> String {
     format!("{}{}", hour_prefix(namespace, hour), key.segment())
+}
+
+const ERRAND: &str = ".errand-";
+
+/// Something else that the index leads to. No key begins with a dot.
+pub(crate) fn errand(namespace: &Namespace, hour: Hour, id: Uuid) -> String {
+    format!("{}{ERRAND}{id}", hour_prefix(namespace, hour))
+}
+
+pub(crate) fn is_errand(entry: &str) -> bool {
+    entry.rsplit('/').next().is_some_and(|name| name.starts_with(ERRAND))
+}
+
+/// All objects of a blob.
+pub(crate) fn blob(namespace: &Namespace, key: &Key, blob: &BlobId) -> String {
+    let folder = match blob.kind {
+        BlobKind::State => "",
+        BlobKind::Attachment => "attachments/",
+    };
+    format!("{}/state/{}/{folder}{}/", namespace.segment(), key.segment(), blob.id)
+}
+
+pub(crate) fn chunk(blob: &str, number: u32) -> String {
+    format!("{blob}{number:06}")
 }
 
 /// All messages of a queue.

@@ -21,9 +21,12 @@
 //! ```
 
 mod activity;
+mod attachment;
+mod blob;
 mod cache;
 mod chance;
 mod document;
+mod errand;
 mod error;
 mod ids;
 mod index;
@@ -41,6 +44,7 @@ mod sweep;
 mod txn;
 mod waiters;
 
+pub use attachment::{Attachment, AttachmentReader};
 pub use chance::{Chance, SeededChance, SystemChance};
 pub use error::Error;
 pub use lease::{Acquire, Lease, Released, Wait};

@@ -21,10 +21,8 @@ macro_rules! name {
             /// Checks a name.
             pub fn new(name: impl Into<String>) -> Result<Self, Error> {
                 let name = name.into();
-                match flaw(&name) {
-                    None => Ok(Self(name)),
-                    Some(flaw) => Err(Error::BadName { what: $what, name, flaw }),
-                }
+                check($what, &name)?;
+                Ok(Self(name))
             }
 
             /// The name as it was given.
@@ -78,6 +76,14 @@ impl Key {
     /// Reads a segment back.
     pub(crate) fn from_segment(segment: &str) -> Option<Self> {
         decode(segment).and_then(|name| Self::new(name).ok())
+    }
+}
+
+/// Whether something may be called so.
+pub(crate) fn check(what: &'static str, name: &str) -> Result<(), Error> {
+    match flaw(name) {
+        None => Ok(()),
+        Some(flaw) => Err(Error::BadName { what, name: name.to_owned(), flaw }),
     }
 }
 

@@ -16,6 +16,16 @@ pub struct Options {
     pub skew: Duration,
     /// State up to so many bytes stands in the record itself.
     pub inline_bytes_max: usize,
+    /// The most bytes that state may have, in the record or beside it.
+    pub state_bytes_max: usize,
+    /// Larger values are written in pieces of so many bytes.
+    pub chunk_bytes: usize,
+    /// The most attachments that a key may have.
+    pub attachments_max: usize,
+    /// The most bytes that a message may have.
+    pub message_bytes_max: usize,
+    /// How long a message stays that was put aside.
+    pub dead_letter_keep: Duration,
     /// How long the record of a key stays after there is nothing left in it. It holds the last fencing token, so this is
     /// longer than any clock may be off.
     pub tombstone_keep: Duration,
@@ -36,6 +46,11 @@ impl Default for Options {
             max_ttl: Duration::from_secs(30 * 60),
             skew: Duration::from_secs(2),
             inline_bytes_max: 32 << 10,
+            state_bytes_max: 64 << 20,
+            chunk_bytes: 4 << 20,
+            attachments_max: 256,
+            message_bytes_max: 256 << 10,
+            dead_letter_keep: Duration::from_secs(14 * 24 * 3600),
             tombstone_keep: Duration::from_secs(24 * 3600),
             decision_keep: Duration::from_secs(24 * 3600),
             poll: (Duration::from_millis(50), Duration::from_secs(2)),

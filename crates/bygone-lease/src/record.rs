@@ -4,6 +4,8 @@
 //! the lease back are one write each. Its `attempt` is unique to the write that made it: a store whose versions are
 //! checksums would take two equal bodies for one, and a writer whose reply was lost could not know its own.
 
+use std::collections::BTreeMap;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
@@ -11,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Error;
+use crate::blob::Blob;
 use crate::layout::Hour;
 use crate::moment::Moment;
 use crate::txn::{Decision, Participant};
@@ -37,7 +40,9 @@ pub(crate) struct Record {
     pub(crate) lease: Option<LeaseRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<State>,
-    /// What a transaction wants to make of the state.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) attachments: BTreeMap<String, Attached>,
+    /// What a transaction wants to make of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) staged: Option<Staged>,
 }
@@ -47,9 +52,25 @@ pub(crate) struct Record {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Staged {
     pub(crate) txn: Uuid,
-    /// The state that is to be; none if it is to be removed.
+    /// Whether what there is goes, before the rest comes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) removes: bool,
+    /// The state that is to be; as it is if there is none here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<State>,
+    /// The attachments that are to be, and by `null` those that are to go.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) attachments: BTreeMap<String, Option<Attached>>,
+}
+
+/// An attachment of a key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Attached {
+    pub(crate) blob: Blob,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) content_type: Option<String>,
+    pub(crate) created_at: Moment,
 }
 
 /// A lease as it stands in a record.
@@ -72,8 +93,19 @@ pub(crate) struct LeaseRecord {
 
 /// State: within the record where it is small.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(untagged)]
 pub(crate) enum State {
+    Small(Small),
+    /// Beside the record: too large for it.
+    Large {
+        blob: Blob,
+    },
+}
+
+/// Bytes within JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Small {
     /// Text, as it is: readable with any client of the store.
     Text(String),
     /// Anything else.
@@ -81,6 +113,12 @@ pub(crate) enum State {
 }
 
 impl State {
+    pub(crate) fn blob(&self) -> Option<&Blob> {
+        if let Self::Large { blob } = self { Some(blob) } else { None }
+    }
+}
+
+impl Small {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -109,7 +147,36 @@ impl Record {
 
     /// Whether nothing is in it that anybody could want, but the token.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lease.is_none() && self.state.is_none() && self.staged.is_none()
+        self.lease.is_none() && self.has_nothing() && self.staged.is_none()
+    }
+
+    /// Whether the key has neither state nor attachments.
+    pub(crate) fn has_nothing(&self) -> bool {
+        self.state.is_none() && self.attachments.is_empty()
+    }
+
+    /// What a transaction stages in it.
+    pub(crate) fn staged_by(&mut self, txn: Uuid) -> &mut Staged {
+        let nothing = || Staged { txn, removes: false, state: None, attachments: BTreeMap::new() };
+        self.staged.get_or_insert_with(nothing)
+    }
+
+    /// Does what was staged.
+    pub(crate) fn promote(&mut self, staged: &Staged) {
+        if staged.removes {
+            self.state = None;
+            self.attachments.clear();
+        }
+        if staged.state.is_some() {
+            self.state.clone_from(&staged.state);
+        }
+        for (name, attached) in &staged.attachments {
+            match attached {
+                Some(attached) => self.attachments.insert(name.clone(), attached.clone()),
+                None => self.attachments.remove(name),
+            };
+        }
+        self.version += 1;
     }
 
     /// The transaction that has a hand in it.
@@ -125,8 +192,7 @@ impl Record {
         }
         let mut resolved = Self { lease: None, staged: None, ..self.clone() };
         if let Some(staged) = self.staged.as_ref().filter(|_| decision.promotes(participant)) {
-            resolved.state.clone_from(&staged.state);
-            resolved.version += 1;
+            resolved.promote(staged);
             resolved.updated_at = now;
         }
         Some(resolved)

@@ -1,16 +1,22 @@
 //! The state that a lease guards.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Error;
+use crate::blob::BlobKind;
 use crate::layout;
 use crate::lease::Lease;
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
-use crate::record::{Record, Staged, State};
+use crate::record::{Record, Small, State};
 use crate::store::{LeaseStore, Shared, Step};
+
+/// How often state may be replaced while it is read.
+const REPLACED_MAX: u32 = 16;
 
 /// State with its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +32,8 @@ pub struct Versioned {
 pub struct Description {
     /// Whether it has state.
     pub exists: bool,
+    /// How many attachments it has.
+    pub attachments: usize,
     /// The version of its state.
     pub version: u64,
     /// The last fencing token that was given out.
@@ -75,8 +83,15 @@ impl Change {
             Self::Remove => None,
         };
         if let Some(txn) = txn {
-            record.staged = Some(Staged { txn, state });
+            let staged = record.staged_by(txn);
+            if state.is_none() {
+                (staged.removes, staged.attachments) = (true, BTreeMap::new());
+            }
+            staged.state = state;
             return Ok(record.version + 1);
+        }
+        if state.is_none() {
+            record.attachments.clear();
         }
         record.state = state;
         record.version += 1;
@@ -90,27 +105,32 @@ impl LeaseStore {
     pub async fn get(&self, namespace: &Namespace, key: &Key) -> Result<Option<Versioned>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
-        let path = layout::record(namespace, key);
         // What was committed counts, applied or not; what is pending does not.
-        let step = |_: &Shared, record: Option<&Record>, _: Moment| {
-            record.map_or(Ok(None), |record| state_of(&path, record)).map(Step::Answer)
-        };
-        shared.change(namespace, key, step).await
+        let step = |_: &Shared, record: Option<&Record>, _: Moment| Ok(Step::Answer(record.and_then(Found::of)));
+        for _ in 0..REPLACED_MAX {
+            let Some(found) = shared.change(namespace, key, step).await? else { return Ok(None) };
+            if let Some(whole) = shared.whole(namespace, key, found).await? {
+                return Ok(Some(whole));
+            }
+        }
+        Err(Error::Replaced { what: format!("the state of {key}") })
     }
 
     /// The state of a key, for the holder of its lease: nobody else changes it meanwhile.
     pub async fn get_held(&self, lease: &Lease) -> Result<Option<Versioned>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
-        let path = layout::record(&lease.namespace, &lease.key);
         // In a transaction the holder sees what it has staged.
         let step = |_: &Shared, mut record: Record, _: Moment| {
             if let Some(staged) = record.staged.take() {
-                (record.state, record.version) = (staged.state, record.version + 1);
+                record.promote(&staged);
             }
-            state_of(&path, &record).map(Step::Answer)
+            Ok(Step::Answer(Found::of(&record)))
         };
-        shared.change_held(lease, step).await
+        let Some(found) = shared.change_held(lease, step).await? else { return Ok(None) };
+        let whole = shared.whole(&lease.namespace, &lease.key, found).await?;
+        // Nobody but the holder replaces it.
+        whole.ok_or(Error::LeaseRequired).map(Some)
     }
 
     /// What is known of a key.
@@ -122,6 +142,7 @@ impl LeaseStore {
         let live = record.lease.filter(|lease| !shared.is_over(lease, now));
         Ok(Some(Description {
             exists: record.state.is_some(),
+            attachments: record.attachments.len(),
             version: record.version,
             fencing_token: record.fencing_token,
             updated_at: record.updated_at,
@@ -132,17 +153,36 @@ impl LeaseStore {
 
     /// Changes the state, under a lease. Answers with its new version.
     pub async fn update(&self, lease: &Lease, state: &[u8], if_version: IfVersion) -> Result<u64, Error> {
-        self.change_state(lease, Change::Write(self.shared.inline(state)?), if_version, false).await
+        self.write_state(lease, state, if_version, false).await
     }
 
     /// Changes the state and gives the lease back, in one step.
     pub async fn update_and_release(&self, lease: &Lease, state: &[u8], if_version: IfVersion) -> Result<u64, Error> {
-        self.change_state(lease, Change::Write(self.shared.inline(state)?), if_version, true).await
+        self.write_state(lease, state, if_version, true).await
     }
 
-    /// Removes the state, under a lease. The fencing tokens of the key go on from where they are.
+    /// Removes the state and the attachments, under a lease. The fencing tokens of the key go on from where they are.
     pub async fn remove(&self, lease: &Lease, if_version: IfVersion) -> Result<u64, Error> {
         self.change_state(lease, Change::Remove, if_version, false).await
+    }
+
+    async fn write_state(
+        &self,
+        lease: &Lease,
+        state: &[u8],
+        if_version: IfVersion,
+        release: bool,
+    ) -> Result<u64, Error> {
+        let shared = &*self.shared;
+        let _operation = shared.activity.begin();
+        if let Some(small) = shared.inline(state)? {
+            return self.change_state(lease, Change::Write(small), if_version, release).await;
+        }
+        let uploaded = shared.upload(lease, BlobKind::State, &mut &*state).await?;
+        let change = Change::Write(State::Large { blob: uploaded.blob.clone() });
+        let outcome = self.change_state(lease, change, if_version, release).await;
+        shared.settle_upload(lease, &uploaded, &outcome).await;
+        outcome
     }
 
     async fn change_state(
@@ -173,17 +213,36 @@ impl LeaseStore {
 }
 
 impl Shared {
-    pub(crate) fn inline(&self, state: &[u8]) -> Result<State, Error> {
-        let most = self.options.inline_bytes_max;
+    /// State as it stands in a record; `None` if it is too large for one.
+    pub(crate) fn inline(&self, state: &[u8]) -> Result<Option<State>, Error> {
+        let most = self.options.state_bytes_max;
         if state.len() > most {
             return Err(Error::TooLarge { bytes: state.len(), most });
         }
-        Ok(State::of(state))
+        Ok((state.len() <= self.options.inline_bytes_max).then(|| State::Small(Small::of(state))))
+    }
+
+    /// State with what stands beside its record; `None` if that was replaced meanwhile.
+    async fn whole(&self, namespace: &Namespace, key: &Key, found: Found) -> Result<Option<Versioned>, Error> {
+        let state = match &found.state {
+            State::Small(small) => {
+                let unreadable = |reason| Error::Unreadable { key: layout::record(namespace, key), reason };
+                Some(small.bytes().map_err(unreadable)?)
+            }
+            State::Large { blob } => self.download(namespace, key, BlobKind::State, blob).await?,
+        };
+        Ok(state.map(|state| Versioned { state, version: found.version }))
     }
 }
 
-fn state_of(path: &str, record: &Record) -> Result<Option<Versioned>, Error> {
-    let Some(state) = &record.state else { return Ok(None) };
-    let state = state.bytes().map_err(|reason| Error::Unreadable { key: path.to_owned(), reason })?;
-    Ok(Some(Versioned { state, version: record.version }))
+/// State as a record names it.
+struct Found {
+    state: State,
+    version: u64,
+}
+
+impl Found {
+    fn of(record: &Record) -> Option<Self> {
+        Some(Self { state: record.state.clone()?, version: record.version })
+    }
 }

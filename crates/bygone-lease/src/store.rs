@@ -161,7 +161,7 @@ impl Shared {
         match self.outlook(txn, now).await? {
             Decided::Pending => Ok(None),
             Decided::Over(decision) => {
-                let participant = Participant { namespace: namespace.clone(), key: key.clone() };
+                let participant = Participant::key(namespace, key);
                 Ok(record.resolved(&decision, &participant, now))
             }
         }
@@ -251,12 +251,16 @@ impl Shared {
                 self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
                 record.indexed = Some(hour);
             }
+            let dropped = self.post_dropped((namespace, key), found, &record).await?;
             record.attempt = self.ids.next();
             record.touched_at = self.now();
             let expected = seen.as_ref().map_or(Expected::Absent, |seen| Expected::Version(&seen.version));
             match self.storage.put(&path, record.body()?, expected).await {
                 Ok(version) => {
                     self.cache.keep(&path, Seen { record, version });
+                    if let Some((blobs, errand)) = dropped {
+                        self.discard(namespace, key, &blobs, &errand).await;
+                    }
                     return answer;
                 }
                 Err(StorageError::Conflict { current }) => {

@@ -6,11 +6,13 @@ use uuid::Uuid;
 
 use super::{Acked, Delivery, Held, Message, Nack, Queue, message};
 use crate::Error;
-use crate::layout;
+use crate::errand::Errand;
+use crate::layout::{self, Hour};
 use crate::lease::Wait;
 use crate::moment::Moment;
 use crate::storage::{Expected, Listed, StorageError, Version};
 use crate::store::{LeaseStore, Shared};
+use crate::txn::{Decided, Decision, Participant};
 
 /// Messages listed at once.
 const LISTING_KEYS: usize = 100;
@@ -67,16 +69,9 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         let path = layout::message(&delivery.queue, &delivery.name);
-        let can_delete = shared.storage.capabilities().delete_if_version;
         for _ in 0..CONFLICTS_MAX {
             let Some((message, version)) = shared.delivered(&path, delivery).await? else { return Ok(Acked::Already) };
-            let gone = if can_delete {
-                shared.storage.delete(&path, &version).await
-            } else {
-                let done = Message { held: None, is_done: true, ..message };
-                shared.swap_message(&path, done, &version).await.map(drop)
-            };
-            match gone {
+            match shared.take_out(&path, message, &version).await {
                 Ok(()) => return Ok(Acked::Now),
                 Err(StorageError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -201,6 +196,21 @@ impl Shared {
             self.letters.pass(path, stored.version, until);
             return Ok(Offer::Passed);
         }
+        if message.expires_at.is_some_and(|expires_at| expires_at.has_passed(now)) {
+            self.take_out_if_unchanged(path, &message, &stored.version).await?;
+            return Ok(Offer::Passed);
+        }
+        if let Some(txn) = message.txn {
+            match self.outlook(txn, now).await? {
+                Decided::Pending => return Ok(Offer::Passed),
+                // Committed, and not done here yet: that comes with the delivery.
+                Decided::Over(decision) if decision.promotes(&Participant::message(queue, name)) => {}
+                Decided::Over(decision) => {
+                    self.end_staging(queue, name, &decision).await?;
+                    return Ok(Offer::Passed);
+                }
+            }
+        }
         if message.is_exhausted() {
             self.put_aside(queue, name, path, &message, &stored.version).await?;
             return Ok(Offer::Passed);
@@ -210,7 +220,7 @@ impl Shared {
         let held = Held { lease, owner: owner.to_owned(), expires_at, granted_by: self.process };
         let fencing_token = micros.max(message.fencing_token + 1);
         let attempts = message.attempts.saturating_add(1);
-        let taken = Message { attempts, fencing_token, held: Some(held), ..message };
+        let taken = Message { attempts, fencing_token, held: Some(held), txn: None, ..message };
         let payload = taken.payload.bytes().map_err(|reason| Error::Unreadable { key: path.clone(), reason })?;
         match self.swap_message(path, taken.clone(), &stored.version).await {
             Ok(version) => {
@@ -233,7 +243,7 @@ impl Shared {
         }
     }
 
-    fn held_until(&self, held: &Held) -> Moment {
+    pub(crate) fn held_until(&self, held: &Held) -> Moment {
         if held.granted_by == self.process { held.expires_at } else { held.expires_at.plus(self.options.skew) }
     }
 
@@ -247,21 +257,62 @@ impl Shared {
         version: &Version,
     ) -> Result<(), Error> {
         let dead = layout::dead_letter(queue, name);
+        let due = self.now().plus(self.options.dead_letter_keep);
+        let errand = Errand::Message { queue: queue.name.clone(), name: name.to_owned(), dead: true, due };
+        self.post(&queue.namespace, Hour::of(due), &errand).await?;
         let letter = Message { held: None, attempt: self.ids.next(), ..message.clone() };
         match self.storage.put(&dead, letter.body(&dead)?, Expected::Absent).await {
             Ok(_) | Err(StorageError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        let gone = if self.storage.capabilities().delete_if_version {
-            self.storage.delete(path, version).await
-        } else {
-            let done = Message { held: None, is_done: true, ..message.clone() };
-            self.swap_message(path, done, version).await.map(drop)
-        };
-        match gone {
+        self.take_out_if_unchanged(path, message, version).await
+    }
+
+    /// Takes a message out of its queue while it has this version.
+    pub(crate) async fn take_out(&self, path: &str, message: Message, version: &Version) -> Result<(), StorageError> {
+        if self.storage.capabilities().delete_if_version {
+            return self.storage.delete(path, version).await;
+        }
+        let done = Message { held: None, txn: None, is_done: true, ..message };
+        self.swap_message(path, done, version).await.map(drop)
+    }
+
+    async fn take_out_if_unchanged(&self, path: &str, message: &Message, version: &Version) -> Result<(), Error> {
+        match self.take_out(path, message.clone(), version).await {
             Ok(()) | Err(StorageError::Conflict { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    pub(crate) async fn read_message(&self, path: &str) -> Result<Option<(Message, Version)>, Error> {
+        let Some(stored) = self.storage.get(path).await? else { return Ok(None) };
+        Ok(Some((Message::parse(path, &stored.body)?, stored.version)))
+    }
+
+    /// Does to a message of a transaction what was decided: it is for everybody now, or for nobody. Doing so twice changes
+    /// nothing.
+    pub(crate) async fn end_staging(&self, queue: &Queue, name: &str, decision: &Decision) -> Result<(), Error> {
+        let path = layout::message(queue, name);
+        for _ in 0..CONFLICTS_MAX {
+            let Some((message, version)) = self.read_message(&path).await? else { return Ok(()) };
+            if message.txn != Some(decision.id) {
+                return Ok(());
+            }
+            let ended = if decision.promotes(&Participant::message(queue, name)) {
+                self.swap_message(&path, Message { txn: None, ..message }, &version).await.map(drop)
+            } else {
+                self.take_out(&path, message, &version).await
+            };
+            match ended {
+                Ok(()) => {
+                    self.waiters.wake(&layout::messages(queue));
+                    return Ok(());
+                }
+                Err(StorageError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::Contended { times: CONFLICTS_MAX })
     }
 
     async fn swap_message(&self, path: &str, message: Message, version: &Version) -> Result<Version, StorageError> {

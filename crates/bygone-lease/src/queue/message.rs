@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::moment::Moment;
-use crate::record::State;
+use crate::record::Small;
 use crate::storage::Version;
 
 /// Digits of a millisecond in the name of a message: enough until the year 2286, and all of one length.
@@ -23,12 +23,18 @@ const PASSED_MAX: usize = 10_000;
 pub(crate) struct Message {
     pub(crate) attempt: Uuid,
     pub(crate) id: Uuid,
-    pub(crate) payload: State,
+    pub(crate) payload: Small,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) attributes: BTreeMap<String, String>,
     pub(crate) enqueued_at: Moment,
     /// Nobody gets it before.
     pub(crate) ready_at: Moment,
+    /// Nobody gets it after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<Moment>,
+    /// Nobody gets it before this transaction is committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) txn: Option<Uuid>,
     pub(crate) attempts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) attempts_max: Option<u32>,

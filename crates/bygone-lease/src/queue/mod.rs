@@ -17,12 +17,14 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::layout;
+use crate::errand::Errand;
+use crate::layout::{self, Hour};
 use crate::moment::Moment;
 use crate::name::{Namespace, QueueName};
-use crate::record::State;
+use crate::record::Small;
 use crate::storage::{Expected, StorageError};
 use crate::store::LeaseStore;
+use crate::txn::{Participant, TxnId};
 
 pub(crate) use message::{Held, Letters, Message};
 
@@ -44,6 +46,10 @@ pub struct Enqueue {
     pub attributes: BTreeMap<String, String>,
     /// How long nobody gets it.
     pub delay: Duration,
+    /// How long it is of use, from now on: then it goes, delivered or not.
+    pub ttl: Option<Duration>,
+    /// In this transaction: nobody gets it before that is committed, and nobody at all if that is undone.
+    pub txn: Option<TxnId>,
     /// How often it is delivered before it is put aside; as often as needed if that is not said.
     pub attempts_max: Option<u32>,
 }
@@ -106,30 +112,45 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         let now = shared.now();
-        let most = shared.options.inline_bytes_max;
+        let most = shared.options.message_bytes_max;
         if message.payload.len() > most {
             return Err(Error::TooLarge { bytes: message.payload.len(), most });
         }
         let (id, ready_at) = (shared.ids.next(), now.plus(message.delay));
+        let expires_at = message.ttl.map(|ttl| now.plus(ttl));
         let body = Message {
             attempt: id,
             id,
-            payload: State::of(&message.payload),
+            payload: Small::of(&message.payload),
             attributes: message.attributes.clone(),
             enqueued_at: now,
             ready_at,
+            expires_at,
+            txn: message.txn.map(|txn| txn.0),
             attempts: 0,
             attempts_max: message.attempts_max,
             fencing_token: 0,
             held: None,
             is_done: false,
         };
-        let path = layout::message(queue, &message::name(ready_at, id));
+        let name = message::name(ready_at, id);
+        let participant = Participant::message(queue, &name);
+        if let Some(TxnId(txn)) = message.txn {
+            shared.join(txn, Some(&participant), now).await?;
+        }
+        if let Some(due) = expires_at.or(message.txn.is_some().then_some(now)) {
+            let errand = Errand::Message { queue: queue.name.clone(), name: name.clone(), dead: false, due };
+            shared.post(&queue.namespace, Hour::of(due), &errand).await?;
+        }
+        let path = layout::message(queue, &name);
         match shared.storage.put(&path, body.body(&path)?, Expected::Absent).await {
             Ok(_) => {}
             // Nobody else makes up this name.
             Err(StorageError::Conflict { .. }) => return Err(Error::Contended { times: 1 }),
             Err(error) => return Err(error.into()),
+        }
+        if let Some(TxnId(txn)) = message.txn {
+            shared.txns.note_prepared(txn, participant);
         }
         shared.waiters.wake(&layout::messages(queue));
         Ok(id)

@@ -9,6 +9,7 @@
 //! was fails with his write, looks again, and finds that he needs an entry.
 
 use crate::Error;
+use crate::cache::Seen;
 use crate::layout::{self, Hour};
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
@@ -23,6 +24,8 @@ pub(crate) struct Looked {
     pub(crate) lease_cleared: bool,
     /// The entry is gone.
     pub(crate) entry_removed: bool,
+    /// A message that was past its time is gone.
+    pub(crate) message_removed: bool,
     /// Why it was left as it is, if it was.
     pub(crate) kept: Option<Kept>,
     /// Requests that it took.
@@ -52,6 +55,10 @@ pub(crate) enum Outlook {
 impl Looked {
     pub(crate) fn conflict(self) -> Self {
         Self { lease_cleared: false, kept: Some(Kept::Conflict), ..self }
+    }
+
+    pub(crate) fn did_something(self) -> bool {
+        self.lease_cleared || self.entry_removed || self.message_removed
     }
 
     pub(crate) fn after(mut self, requests: u64) -> Self {
@@ -182,7 +189,7 @@ impl Shared {
             }
             Verdict::Become(record, deadline) => {
                 let looked = looked.after(if deadline.is_some() { 2 } else { 1 });
-                if !self.become_record(namespace, &key, (*record, &seen.version), deadline).await? {
+                if !self.become_record(namespace, &key, &seen, *record, deadline).await? {
                     return Ok(looked.conflict());
                 }
                 if lease_cleared {
@@ -195,11 +202,12 @@ impl Shared {
     }
 
     /// Swaps a record, with an entry in the hour of its deadline written first. False when somebody was faster.
-    async fn become_record(
+    pub(crate) async fn become_record(
         &self,
         namespace: &Namespace,
         key: &Key,
-        (mut record, version): (Record, &Version),
+        seen: &Seen,
+        mut record: Record,
         deadline: Option<Moment>,
     ) -> Result<bool, Error> {
         let path = layout::record(namespace, key);
@@ -207,10 +215,16 @@ impl Shared {
             self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
             record.indexed = Some(hour);
         }
+        let dropped = self.post_dropped((namespace, key), Some(&seen.record), &record).await?;
         record.attempt = self.ids.next();
         self.cache.forget(&path);
-        match self.storage.put(&path, record.body()?, Expected::Version(version)).await {
-            Ok(_) => Ok(true),
+        match self.storage.put(&path, record.body()?, Expected::Version(&seen.version)).await {
+            Ok(_) => {
+                if let Some((blobs, errand)) = dropped {
+                    self.discard(namespace, key, &blobs, &errand).await;
+                }
+                Ok(true)
+            }
             Err(StorageError::Conflict { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }

@@ -5,7 +5,13 @@
 //! list a namespace, and lists nothing.
 
 mod ended;
+mod errands;
 mod look;
 mod target;
+
+use std::time::Duration;
+
+/// An hour stays on its list for so long after it is over: a writer whose clock is behind may still enter into it.
+const HOUR_MARGIN: Duration = Duration::from_secs(3600);
 
 pub use target::{LeaseTarget, Swept};

@@ -14,11 +14,10 @@ use crate::moment::Moment;
 use crate::name::Namespace;
 use crate::storage::{Listed, StorageError};
 use crate::store::LeaseStore;
+use crate::sweep::HOUR_MARGIN;
 use crate::sweep::look::{Kept, Looked, Outlook};
 use crate::txn::TxnHours;
 
-/// An hour stays on its list for so long after it is over: a writer whose clock is behind may still enter into it.
-const HOUR_MARGIN: std::time::Duration = std::time::Duration::from_secs(3600);
 /// Entries counted by one request of a survey.
 const LISTING_KEYS: usize = 1_000;
 
@@ -138,6 +137,9 @@ impl LeaseTarget {
         let shared = &self.store.shared;
         match place {
             Place::Transactions => shared.foresee_txn(listed, boundary).await,
+            Place::Leases(namespace, _) if layout::is_errand(&listed.key) => {
+                shared.foresee_errand(namespace, listed, boundary).await
+            }
             Place::Leases(namespace, hour) => shared.foresee(namespace, *hour, listed, boundary).await,
             Place::Decisions(hour) => shared.foresee_decision(listed, *hour, boundary).await,
         }
@@ -147,6 +149,9 @@ impl LeaseTarget {
         let shared = &self.store.shared;
         match place {
             Place::Transactions => shared.end_txn(listed, boundary).await,
+            Place::Leases(namespace, _) if layout::is_errand(&listed.key) => {
+                shared.run_errand(namespace, listed, boundary).await
+            }
             Place::Leases(namespace, hour) => shared.look(namespace, *hour, listed, boundary).await,
             Place::Decisions(hour) => shared.forget_decision(listed, *hour, boundary).await,
         }
@@ -197,7 +202,7 @@ impl LeaseTarget {
             } else {
                 let looked = self.look(&round.place, listed, boundary).await?;
                 page.requests += looked.requests;
-                page.tally.removed += u64::from(looked.lease_cleared || looked.entry_removed);
+                page.tally.removed += u64::from(looked.did_something());
                 round.left |= !looked.entry_removed;
                 looked.kept
             };

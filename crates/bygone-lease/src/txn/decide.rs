@@ -14,6 +14,7 @@ use crate::document;
 use crate::layout::{self, Hour};
 use crate::lease::{Acquire, Lease};
 use crate::moment::Moment;
+use crate::queue::Queue;
 use crate::record::Record;
 use crate::state::{Change, IfVersion};
 use crate::storage::{Expected, StorageError, Stored};
@@ -49,7 +50,7 @@ impl Shared {
         change: Option<(Change, IfVersion)>,
     ) -> Result<Lease, Error> {
         let id = acquire.txn.ok_or(Error::LeaseRequired)?.0;
-        let participant = Participant { namespace: acquire.namespace.clone(), key: acquire.key.clone() };
+        let participant = Participant::key(&acquire.namespace, &acquire.key);
         self.join(id, Some(&participant), self.now().plus(ttl)).await?;
         let lease = self.try_acquire(acquire, ttl, change.as_ref()).await?;
         self.txns.note_prepared(id, participant);
@@ -125,8 +126,16 @@ impl Shared {
             if self.txns.is_prepared(record.id, participant) {
                 continue;
             }
-            let found = self.read(&layout::record(&participant.namespace, &participant.key)).await?;
-            if found.and_then(|seen| seen.record.txn()) != Some(record.id) {
+            let staged_by = match participant {
+                Participant::Key { namespace, key } => {
+                    self.read(&layout::record(namespace, key)).await?.and_then(|seen| seen.record.txn())
+                }
+                Participant::Message { namespace, queue, message } => {
+                    let queue = Queue { namespace: namespace.clone(), name: queue.clone() };
+                    self.read_message(&layout::message(&queue, message)).await?.and_then(|(message, _)| message.txn)
+                }
+            };
+            if staged_by != Some(record.id) {
                 return Ok(false);
             }
         }
@@ -184,8 +193,14 @@ impl Shared {
     }
 
     /// Does what was decided at one key. Doing so twice changes nothing.
-    async fn apply(&self, participant: &Participant, decision: &Decision) -> Result<(), Error> {
-        let (namespace, key) = (&participant.namespace, &participant.key);
+    pub(crate) async fn apply(&self, participant: &Participant, decision: &Decision) -> Result<(), Error> {
+        let (namespace, key) = match participant {
+            Participant::Key { namespace, key } => (namespace, key),
+            Participant::Message { namespace, queue, message } => {
+                let queue = Queue { namespace: namespace.clone(), name: queue.clone() };
+                return self.end_staging(&queue, message, decision).await;
+            }
+        };
         let step = |_: &Self, record: Option<&Record>, now: Moment| {
             let resolved = record.and_then(|record| record.resolved(decision, participant, now));
             Ok(match resolved {

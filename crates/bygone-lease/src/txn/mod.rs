@@ -64,8 +64,13 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         let ttl = shared.ttl(acquire.ttl)?;
-        let change = Change::Write(shared.inline(state)?);
-        shared.enlist(acquire, ttl, Some((change, if_version))).await
+        if let Some(small) = shared.inline(state)? {
+            return shared.enlist(acquire, ttl, Some((Change::Write(small), if_version))).await;
+        }
+        // What is too large for the record needs a lease that waits for it.
+        let lease = shared.enlist(acquire, ttl, None).await?;
+        self.update(&lease, state, if_version).await?;
+        Ok(lease)
     }
 
     /// Makes everything that was staged in a transaction come true at once.

@@ -7,14 +7,28 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::moment::Moment;
-use crate::name::{Key, Namespace};
+use crate::name::{Key, Namespace, QueueName};
+use crate::queue::Queue;
 use crate::storage::Version;
 
-/// A key that takes part.
+/// What takes part.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) struct Participant {
-    pub(crate) namespace: Namespace,
-    pub(crate) key: Key,
+#[serde(untagged)]
+pub(crate) enum Participant {
+    /// A key, with its lease and with what is staged at it.
+    Key { namespace: Namespace, key: Key },
+    /// A message, which nobody gets before.
+    Message { namespace: Namespace, queue: QueueName, message: String },
+}
+
+impl Participant {
+    pub(crate) fn key(namespace: &Namespace, key: &Key) -> Self {
+        Self::Key { namespace: namespace.clone(), key: key.clone() }
+    }
+
+    pub(crate) fn message(queue: &Queue, name: &str) -> Self {
+        Self::Message { namespace: queue.namespace.clone(), queue: queue.name.clone(), message: name.to_owned() }
+    }
 }
 
 /// A transaction that is not over.

@@ -14,20 +14,12 @@ use super::shelf::{Shelf, ask, key, namespace};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Sweeps at the clock's time.
 async fn sweep(shelf: &Shelf) -> PolicyReport {
-    let boundary = Boundary::at(shelf.clock.now());
-    let target = LeaseTarget::new(Swept::Leases, "expired-leases", "store", &shelf.store);
-    let report =
-        Sweep::new(shelf.clock.clone(), boundary).run(vec![Job::new(Box::new(target), Budget::default())]).await;
-    let policy = report.policies.into_iter().next().unwrap();
-    assert_eq!(policy.error, None);
-    policy
+    shelf.sweep(Swept::Leases).await
 }
 
 async fn keys(shelf: &Shelf, prefix: &str) -> Vec<String> {
-    let listing = shelf.storage.list(prefix, None, usize::MAX).await.unwrap();
-    listing.keys.into_iter().map(|listed| listed.key).collect()
+    shelf.keys(prefix).await
 }
 
 async fn owner(shelf: &Shelf, name: &str) -> Option<String> {

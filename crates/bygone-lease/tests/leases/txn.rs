@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bygone_core::{Boundary, Budget, Clock, Job, PolicyReport, Sweep};
+use bygone_core::PolicyReport;
 use bygone_lease::storage::{Expected, Fault, Faulty, Patience, Request, Storage};
-use bygone_lease::{
-    Acquire, IfVersion, Lease, LeaseStore, LeaseTarget, Options, RolledBack, SeededChance, Swept, TxnId,
-};
+use bygone_lease::{Acquire, IfVersion, Lease, LeaseStore, Options, RolledBack, SeededChance, Swept, TxnId};
 use bytes::Bytes;
 
 use super::shelf::{Shelf, ask, key, namespace};
@@ -44,18 +42,11 @@ fn some(x: &str, y: &str) -> (Option<String>, Option<String>) {
 }
 
 async fn keys(shelf: &Shelf, prefix: &str) -> Vec<String> {
-    let listing = shelf.storage.list(prefix, None, usize::MAX).await.unwrap();
-    listing.keys.into_iter().map(|listed| listed.key).collect()
+    shelf.keys(prefix).await
 }
 
 async fn sweep(shelf: &Shelf, swept: Swept) -> PolicyReport {
-    let boundary = Boundary::at(shelf.clock.now());
-    let target = LeaseTarget::new(swept, "p", "s", &shelf.store);
-    let jobs = vec![Job::new(Box::new(target), Budget::default())];
-    let report = Sweep::new(shelf.clock.clone(), boundary).run(jobs).await;
-    let policy = report.policies.into_iter().next().unwrap();
-    assert_eq!(policy.error, None);
-    policy
+    shelf.sweep(swept).await
 }
 
 /// A process whose writes to this key, once it is cut off, never arrive.

@@ -1,0 +1,208 @@
+//! Running the errands of the index.
+
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
+use crate::Error;
+use crate::blob::BlobId;
+use crate::errand::Errand;
+use crate::layout;
+use crate::moment::Moment;
+use crate::name::{Key, Namespace};
+use crate::queue::{Message, Queue};
+use crate::record::Record;
+use crate::storage::{Listed, StorageError, Stored};
+use crate::store::Shared;
+use crate::sweep::HOUR_MARGIN;
+use crate::sweep::look::{Kept, Looked, Outlook};
+use crate::txn::{Decided, Participant};
+
+/// What is to be done with a message.
+enum Fate {
+    /// It goes, since it was past its time then.
+    Removed(Moment),
+    /// What this transaction says.
+    Staged(Uuid),
+    /// Nothing, and never will be.
+    Nothing,
+    /// Nothing yet.
+    Waits,
+}
+
+impl Shared {
+    /// What running an errand would do. At most three requests.
+    pub(crate) async fn foresee_errand(
+        &self,
+        namespace: &Namespace,
+        listed: &Listed,
+        boundary: Moment,
+    ) -> Result<Outlook, Error> {
+        match self.try_foresee_errand(namespace, listed, boundary).await {
+            Err(Error::Unreadable { .. }) => Ok(Outlook::Unreadable),
+            outlook => outlook,
+        }
+    }
+
+    async fn try_foresee_errand(
+        &self,
+        namespace: &Namespace,
+        listed: &Listed,
+        boundary: Moment,
+    ) -> Result<Outlook, Error> {
+        let Some((errand, _)) = self.read_errand(listed).await? else { return Ok(Outlook::Stays) };
+        match errand {
+            Errand::Blobs { key, lease, .. } => {
+                let seen = self.read(&layout::record(namespace, &key)).await?;
+                let is_awaited = is_awaited(seen.as_ref().map(|seen| &seen.record), lease);
+                Ok(if is_awaited { Outlook::Stays } else { Outlook::Bygone(None) })
+            }
+            Errand::Message { queue, name, dead, due } => {
+                let queue = Queue { namespace: namespace.clone(), name: queue };
+                let (_, fate) = self.message_fate((&queue, &name, dead, due), boundary).await?;
+                Ok(match fate {
+                    Fate::Removed(deadline) => Outlook::Bygone(Some(deadline)),
+                    Fate::Nothing => Outlook::Bygone(None),
+                    // Nobody decides anything here: it is for the sweep to find out.
+                    Fate::Staged(_) | Fate::Waits => Outlook::Stays,
+                })
+            }
+        }
+    }
+
+    /// Runs an errand.
+    pub(crate) async fn run_errand(
+        &self,
+        namespace: &Namespace,
+        listed: &Listed,
+        boundary: Moment,
+    ) -> Result<Looked, Error> {
+        match self.try_run_errand(namespace, listed, boundary).await {
+            Err(Error::Unreadable { .. }) => Ok(Looked { kept: Some(Kept::Unreadable), ..Looked::default().after(2) }),
+            looked => looked,
+        }
+    }
+
+    async fn try_run_errand(&self, namespace: &Namespace, listed: &Listed, boundary: Moment) -> Result<Looked, Error> {
+        let looked = Looked::default().after(1);
+        let Some((errand, entry)) = self.read_errand(listed).await? else { return Ok(looked) };
+        let run = match errand {
+            Errand::Blobs { key, lease, blobs } => self.remove_unnamed(namespace, &key, lease, &blobs, looked).await?,
+            Errand::Message { queue, name, dead, due } => {
+                let queue = Queue { namespace: namespace.clone(), name: queue };
+                self.end_message((&queue, &name, dead, due), boundary, looked).await?
+            }
+        };
+        match run {
+            Run::Done(looked) => self.unlink(listed, &entry.version, looked).await,
+            Run::Later(looked) => Ok(looked),
+        }
+    }
+
+    /// The errand of an entry; `None` if it is gone.
+    async fn read_errand(&self, listed: &Listed) -> Result<Option<(Errand, Stored)>, Error> {
+        let Some(stored) = self.storage.get(&listed.key).await? else { return Ok(None) };
+        Ok(Some((Errand::parse(&listed.key, &stored.body)?, stored)))
+    }
+
+    /// Removes those blobs that the record of their key does not name.
+    async fn remove_unnamed(
+        &self,
+        namespace: &Namespace,
+        key: &Key,
+        lease: Option<Uuid>,
+        blobs: &BTreeSet<BlobId>,
+        looked: Looked,
+    ) -> Result<Run, Error> {
+        let mut looked = looked.after(1);
+        let seen = self.read(&layout::record(namespace, key)).await?;
+        if is_awaited(seen.as_ref().map(|seen| &seen.record), lease) {
+            return Ok(Run::Later(looked));
+        }
+        let named = seen.as_ref().map(|seen| seen.record.blobs()).unwrap_or_default();
+        for blob in blobs.difference(&named) {
+            match self.remove_blob(namespace, key, blob).await {
+                Ok(requests) => looked = looked.after(requests),
+                Err(Error::Storage(StorageError::Unsupported { .. })) => return Ok(Run::Later(looked)),
+                Err(error) => return Err(error),
+            }
+        }
+        // Somebody may be about to write the record that does not name them any more. He has seen this one: let him fail,
+        // look again, and post another errand.
+        if let Some(seen) = seen.filter(|_| lease.is_none() && !blobs.is_disjoint(&named)) {
+            looked = looked.after(1);
+            if !self.become_record(namespace, key, &seen, seen.record.clone(), None).await? {
+                return Ok(Run::Later(looked.conflict()));
+            }
+        }
+        Ok(Run::Done(looked))
+    }
+
+    /// Removes a message that is past its time, or does what its transaction's decision says.
+    async fn end_message(
+        &self,
+        message: (&Queue, &str, bool, Moment),
+        boundary: Moment,
+        looked: Looked,
+    ) -> Result<Run, Error> {
+        let (queue, name, dead, _) = message;
+        let looked = looked.after(1);
+        match self.message_fate(message, boundary).await? {
+            (_, Fate::Waits) => Ok(Run::Later(looked)),
+            (_, Fate::Nothing) | (None, _) => Ok(Run::Done(looked)),
+            (Some(_), Fate::Staged(txn)) => {
+                if let Decided::Over(decision) = self.outlook(txn, boundary).await? {
+                    self.apply(&Participant::message(queue, name), &decision).await?;
+                }
+                // What is left of it then is seen to by the next sweep.
+                Ok(Run::Later(looked.after(3)))
+            }
+            (Some((message, stored)), Fate::Removed(_)) => {
+                let path = if dead { layout::dead_letter(queue, name) } else { layout::message(queue, name) };
+                match self.take_out(&path, message, &stored.version).await {
+                    Ok(()) => Ok(Run::Done(Looked { message_removed: true, ..looked.after(1) })),
+                    Err(StorageError::Conflict { .. }) => Ok(Run::Later(looked.after(1).conflict())),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    async fn message_fate(
+        &self,
+        (queue, name, dead, due): (&Queue, &str, bool, Moment),
+        boundary: Moment,
+    ) -> Result<(Option<(Message, Stored)>, Fate), Error> {
+        let path = if dead { layout::dead_letter(queue, name) } else { layout::message(queue, name) };
+        let Some(stored) = self.storage.get(&path).await? else {
+            // Whoever posted the errand may be about to write it.
+            let is_late = due.plus(HOUR_MARGIN).has_passed(boundary);
+            return Ok((None, if is_late { Fate::Nothing } else { Fate::Waits }));
+        };
+        let message = Message::parse(&path, &stored.body)?;
+        let is_held = message.held.as_ref().is_some_and(|held| !self.held_until(held).has_passed(boundary));
+        let deadline = if dead { Some(due) } else { message.expires_at };
+        let fate = if let Some(txn) = message.txn {
+            Fate::Staged(txn)
+        } else if message.is_done {
+            Fate::Nothing
+        } else if let Some(deadline) = deadline {
+            if deadline.has_passed(boundary) && !is_held { Fate::Removed(deadline) } else { Fate::Waits }
+        } else {
+            Fate::Nothing
+        };
+        Ok((Some((message, stored)), fate))
+    }
+}
+
+/// What became of an errand.
+enum Run {
+    Done(Looked),
+    Later(Looked),
+}
+
+/// Whether the holder of a lease may be about to make the record name what it does not name yet.
+fn is_awaited(record: Option<&Record>, lease: Option<Uuid>) -> bool {
+    let held = record.and_then(|record| record.lease.as_ref()).map(|held| held.id);
+    lease.is_some() && held == lease
+}
