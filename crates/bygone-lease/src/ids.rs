@@ -1,6 +1,7 @@
-//! Identifiers: they sort by the time they were made at, and no two are equal.
+//! Identifiers: they sort by the time they were made at, those of one process also within a millisecond, and no two are
+//! equal.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bygone_core::Clock;
 use uuid::{Builder, Uuid};
@@ -12,11 +13,13 @@ use crate::moment::Moment;
 pub(crate) struct Ids {
     clock: Arc<dyn Clock>,
     chance: Arc<dyn Chance>,
+    /// The millisecond of the last one, and how many were made in it.
+    last: Arc<Mutex<(u64, u16)>>,
 }
 
 impl Ids {
     pub(crate) fn new(clock: Arc<dyn Clock>, chance: Arc<dyn Chance>) -> Self {
-        Self { clock, chance }
+        Self { clock, chance, last: Arc::new(Mutex::new((u64::MAX, 0))) }
     }
 
     /// A new one.
@@ -26,6 +29,36 @@ impl Ids {
         let (low, high) = (self.chance.bits().to_le_bytes(), self.chance.bits().to_le_bytes());
         random[..8].copy_from_slice(&low);
         random[8..].copy_from_slice(&high[..2]);
+        // Twelve bits of it are used here: where they do not suffice, only the order is lost.
+        random[..2].copy_from_slice(&self.number(millis).to_be_bytes());
         Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    }
+
+    /// How many were made in this millisecond before.
+    fn number(&self, millis: u64) -> u16 {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = if last.0 == millis { (millis, last.1.wrapping_add(1)) } else { (millis, 0) };
+        last.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bygone_core::ManualClock;
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::SeededChance;
+
+    #[test]
+    fn those_of_a_millisecond_sort_as_they_were_made() {
+        let clock = Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH));
+        let ids = Ids::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(SeededChance::new(7)));
+        let mut made: Vec<Uuid> = (0..4096).map(|_| ids.next()).collect();
+        clock.advance(std::time::Duration::from_millis(1));
+        made.push(ids.next());
+        assert!(made.is_sorted());
+        made.dedup();
+        assert_eq!(made.len(), 4097);
     }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bygone_lease::storage::{Counting, Memory, Requests, Storage};
 use bygone_lease::{
-    Acked, Delivery, Enqueue, LeaseStore, Nack, Options, Queue, QueueName, QueueStats, SeededChance, Wait,
+    Acked, Acquire, Delivery, Enqueue, Error, IfVersion, LeaseStore, Nack, Options, Queue, QueueName, QueueStats,
+    SeededChance, Swept, TxnId, Wait,
 };
 
-use super::shelf::{Shelf, namespace};
+use super::shelf::{Shelf, ask, key, namespace};
 
 const TTL: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(1);
@@ -211,4 +212,148 @@ async fn of_many_workers_each_message_is_acknowledged_by_one() {
     expected.sort();
     assert_eq!(done, expected);
     assert_eq!(stores[0].queue_stats(&queue()).await.unwrap(), QueueStats::default());
+}
+
+async fn sweep(shelf: &Shelf) {
+    shelf.sweep(Swept::Leases).await;
+}
+
+async fn queued(shelf: &Shelf) -> usize {
+    shelf.keys("jobs/q/mail/msg/").await.len()
+}
+
+#[tokio::test]
+async fn a_message_past_its_time_is_delivered_to_nobody_and_goes() {
+    let shelf = Shelf::new().await;
+    let short = Enqueue { ttl: Some(TTL), ..saying("short") };
+    shelf.store.enqueue(&queue(), &short).await.unwrap();
+    shelf.store.enqueue(&queue(), &saying("for ever")).await.unwrap();
+    shelf.pass(TTL);
+    let delivered = take(&shelf.store, 5).await;
+    assert_eq!(texts(&delivered), ["short", "for ever"], "what ends now has not ended");
+    for delivery in &delivered {
+        shelf.store.nack(delivery, Nack::Defer, Duration::ZERO).await.unwrap();
+    }
+    shelf.pass(TICK);
+    assert_eq!(texts(&take(&shelf.another_process().await, 5).await), ["for ever"]);
+    assert_eq!(queued(&shelf).await, 1, "whoever met it has removed it");
+}
+
+#[tokio::test]
+async fn messages_past_their_time_are_swept_and_others_stay() {
+    let shelf = Shelf::new().await;
+    for (text, ttl) in [("over", 30), ("held", 30), ("now", 60), ("later", 600)] {
+        let message = Enqueue { ttl: Some(Duration::from_secs(ttl)), ..saying(text) };
+        shelf.store.enqueue(&queue(), &message).await.unwrap();
+        shelf.pass(TICK);
+    }
+    shelf.store.enqueue(&queue(), &saying("for ever")).await.unwrap();
+    let held = take(&shelf.store, 2).await.pop().unwrap();
+    let held = shelf.store.extend(&held, Some(Duration::from_secs(600))).await.unwrap();
+    shelf.pass(Duration::from_secs(60) - 2 * TICK);
+    sweep(&shelf).await;
+    // Of the two in hand one was given up, and one is still being worked on.
+    assert_eq!(queued(&shelf).await, 4);
+    assert_eq!(shelf.store.ack(&held).await.unwrap(), Acked::Now);
+    assert_eq!(texts(&take(&shelf.store, 5).await), ["now", "later", "for ever"]);
+    shelf.sweep_for_days().await;
+    assert_eq!(texts(&take(&shelf.store, 5).await), ["for ever"]);
+    assert_eq!((queued(&shelf).await, shelf.keys("jobs/.lease-index/20").await.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn dead_letters_stay_for_their_keep_and_then_go() {
+    let keep = Duration::from_secs(48 * 3600);
+    let shelf = Shelf::with(Options { dead_letter_keep: keep, ..Options::default() }).await;
+    shelf.store.enqueue(&queue(), &Enqueue { attempts_max: Some(1), ..saying("bad") }).await.unwrap();
+    let first = take_one(&shelf.store).await.unwrap();
+    shelf.store.nack(&first, Nack::Failure, Duration::ZERO).await.unwrap();
+    assert_eq!(take_one(&shelf.store).await, None);
+    assert_eq!(shelf.store.dead_letters(&queue(), 5).await.unwrap(), [first.id]);
+    shelf.pass(keep);
+    sweep(&shelf).await;
+    assert_eq!(shelf.store.dead_letters(&queue(), 5).await.unwrap(), [first.id], "what ends now has not ended");
+    shelf.pass(TICK);
+    sweep(&shelf).await;
+    assert_eq!(shelf.store.dead_letters(&queue(), 5).await.unwrap().len(), 0);
+    assert_eq!(shelf.keys("jobs/.lease-index/20").await, [""; 0]);
+}
+
+async fn enqueue_in(store: &LeaseStore, txn: TxnId, text: &str) {
+    store.enqueue(&queue(), &Enqueue { txn: Some(txn), ..saying(text) }).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_of_a_transaction_is_there_once_that_is_committed() {
+    let shelf = Shelf::new().await;
+    let txn = shelf.store.begin(None).unwrap();
+    let request = Acquire { txn: Some(txn), ..ask("order", "a") };
+    shelf.store.stage(&request, b"paid", IfVersion::Any).await.unwrap();
+    enqueue_in(&shelf.store, txn, "send it").await;
+    let other = shelf.another_process().await;
+    assert_eq!((take_one(&shelf.store).await, take_one(&other).await), (None, None));
+    shelf.store.commit(txn).await.unwrap();
+    let delivery = take_one(&other).await.unwrap();
+    assert_eq!(delivery.payload, b"send it");
+    assert_eq!(shelf.store.get(&namespace(), &key("order")).await.unwrap().unwrap().state, "paid");
+    assert_eq!(other.ack(&delivery).await.unwrap(), Acked::Now);
+    shelf.sweep_for_days().await;
+    assert_eq!((queued(&shelf).await, shelf.keys("jobs/.lease-index/20").await.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_message_of_a_transaction_that_is_undone_is_for_nobody() {
+    let shelf = Shelf::new().await;
+    let undone = shelf.store.begin(None).unwrap();
+    enqueue_in(&shelf.store, undone, "undone").await;
+    shelf.store.rollback(undone).await.unwrap();
+    assert_eq!((take_one(&shelf.store).await, queued(&shelf).await), (None, 0));
+    let forgotten = shelf.store.begin(Some(TTL)).unwrap();
+    enqueue_in(&shelf.store, forgotten, "forgotten").await;
+    shelf.pass(TTL + Duration::from_secs(3));
+    assert_eq!((take_one(&shelf.another_process().await).await, queued(&shelf).await), (None, 0));
+    let late = shelf.store.commit(forgotten).await;
+    assert!(matches!(late, Err(Error::TxnConflict { .. })), "{late:?}");
+    assert_eq!(take_one(&shelf.store).await, None);
+}
+
+/// Whatever write a process dies before, messages and state come together or not at all.
+#[tokio::test]
+async fn whoever_dies_in_a_transaction_with_messages_tears_nothing() {
+    for writes in 0.. {
+        let shelf = Shelf::new().await;
+        let is_done = shelf
+            .dies_before_write(writes, Options::default(), |store| async move {
+                let txn = store.begin(None).unwrap();
+                let request = Acquire { txn: Some(txn), ..ask("order", "a") };
+                store.stage(&request, b"paid", IfVersion::Any).await.unwrap();
+                enqueue_in(&store, txn, "one").await;
+                store.enqueue(&queue(), &Enqueue { txn: Some(txn), ttl: Some(TTL), ..saying("short") }).await.unwrap();
+                store.commit(txn).await.unwrap();
+            })
+            .await;
+        let is_paid = shelf.store.get(&namespace(), &key("order")).await.unwrap().is_some();
+        let delivered = take(&shelf.store, 5).await;
+        assert_eq!(texts(&delivered), if is_paid { vec!["one", "short"] } else { vec![] }, "{writes}");
+        shelf.sweep_for_days().await;
+        let is_still_paid = shelf.store.get(&namespace(), &key("order")).await.unwrap().is_some();
+        assert_eq!(is_still_paid, is_paid, "{writes}");
+        assert_eq!(texts(&take(&shelf.store, 5).await), if is_paid { vec!["one"] } else { vec![] }, "{writes}");
+        let left = [shelf.keys("jobs/.lease-index/20").await, shelf.keys(".txn").await].concat();
+        let left = left.into_iter().filter(|key| key != ".txn-decisions/buckets.json").collect::<Vec<_>>();
+        assert_eq!(left, [""; 0], "{writes}");
+        if is_done {
+            assert!(writes > 10 && is_paid, "{writes}");
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_is_refused() {
+    let shelf = Shelf::with(Options { message_bytes_max: 3, ..Options::default() }).await;
+    shelf.store.enqueue(&queue(), &saying("one")).await.unwrap();
+    let refused = shelf.store.enqueue(&queue(), &saying("four")).await;
+    assert!(matches!(refused, Err(Error::TooLarge { bytes: 4, most: 3 })), "{refused:?}");
+    assert_eq!(queued(&shelf).await, 1);
 }
