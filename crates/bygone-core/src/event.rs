@@ -35,6 +35,15 @@ pub enum Event<'a> {
         /// How long it took.
         time: Duration,
     },
+    /// Something was counted that only this kind of target has.
+    Counted {
+        /// The policy.
+        policy: &'a str,
+        /// What, in a word for programs.
+        what: &'static str,
+        /// How often.
+        count: u64,
+    },
     /// A page failed and will be tried otherwise.
     PageFailed {
         /// The policy.

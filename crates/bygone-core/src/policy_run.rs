@@ -167,6 +167,9 @@ impl<'a> PolicyRun<'a> {
                     let time = self.clock.elapsed().saturating_sub(before);
                     self.count(&page, report);
                     self.observer.on(&Event::PageSwept { policy: target.policy(), page: &page.tally, care, time });
+                    for (what, count) in target.counted() {
+                        self.observer.on(&Event::Counted { policy: target.policy(), what, count });
+                    }
                     self.recover(limit, care, time);
                     if self.advance(page)? {
                         return Ok(Outcome::Complete);

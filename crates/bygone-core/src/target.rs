@@ -53,6 +53,12 @@ pub trait Target: Send {
     fn warnings(&mut self) -> Vec<String> {
         Vec::new()
     }
+
+    /// What the last page did in the words of its kind, beyond what every page counts: what, and how often. Asked for
+    /// after each page.
+    fn counted(&mut self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// What a survey found.

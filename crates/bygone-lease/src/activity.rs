@@ -13,6 +13,8 @@ use bygone_core::Clock;
 pub(crate) struct Activity {
     clock: Arc<dyn Clock>,
     under_way: AtomicU64,
+    /// All that ever began.
+    begun: AtomicU64,
     /// When the last operation ended.
     ended: Mutex<Duration>,
 }
@@ -25,12 +27,18 @@ impl Activity {
     /// Nobody knows what was before: the store counts as used just now.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let ended = Mutex::new(clock.elapsed());
-        Self { clock, under_way: AtomicU64::new(0), ended }
+        Self { clock, under_way: AtomicU64::new(0), begun: AtomicU64::new(0), ended }
     }
 
     pub(crate) fn begin(&self) -> Operation<'_> {
         self.under_way.fetch_add(1, Ordering::AcqRel);
+        self.begun.fetch_add(1, Ordering::AcqRel);
         Operation(self)
+    }
+
+    /// How many operations ever began: whoever sees another number later knows that one came meanwhile.
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Acquire)
     }
 
     /// For how long nobody has used the store; nothing while somebody does.

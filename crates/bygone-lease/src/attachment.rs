@@ -56,6 +56,7 @@ impl LeaseStore {
     ) -> Result<Attachment, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         name::check("name of an attachment", name)?;
         let uploaded = shared.upload(lease, BlobKind::Attachment, &mut source).await?;
         let content_type = content_type.map(str::to_owned);
@@ -83,6 +84,7 @@ impl LeaseStore {
     ) -> Result<Option<AttachmentReader>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let step = |_: &Shared, record: Option<&Record>, _: Moment| {
             Ok(Step::Answer(record.and_then(|record| record.attachments.get(name)).cloned()))
         };
@@ -96,6 +98,7 @@ impl LeaseStore {
     pub async fn list_attachments(&self, namespace: &Namespace, key: &Key) -> Result<Vec<Attachment>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let step = |_: &Shared, record: Option<&Record>, _: Moment| {
             let attachments = record.into_iter().flat_map(|record| &record.attachments);
             Ok(Step::Answer(attachments.map(|(name, attached)| Attachment::of(name, attached)).collect()))
@@ -107,6 +110,7 @@ impl LeaseStore {
     pub async fn delete_attachment(&self, lease: &Lease, name: &str) -> Result<bool, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let step = |_: &Shared, mut record: Record, now: Moment| {
             let staged = record.staged.as_ref().and_then(|staged| staged.attachments.get(name));
             let is_there = staged.map_or_else(|| record.attachments.contains_key(name), Option::is_some);

@@ -222,5 +222,6 @@ async fn read_chunk(source: &mut (dyn AsyncRead + Unpin + Send), chunk_bytes: us
 }
 
 fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let halves = hash.finalize().into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.filter_map(|half| char::from_digit(u32::from(half), 16)).collect()
 }

@@ -21,6 +21,14 @@ pub enum Error {
         /// What is wrong with it.
         flaw: &'static str,
     },
+    /// Options with which promises could not be kept.
+    #[error("the option {option} is not possible: {flaw}")]
+    BadOptions {
+        /// Which one.
+        option: &'static str,
+        /// What is wrong with it.
+        flaw: &'static str,
+    },
     /// A lifetime that leases cannot have.
     #[error("a lease cannot last {asked:?}: between {least:?} and {most:?} is possible")]
     BadTtl {
@@ -158,6 +166,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Self::BadName { .. } => "bad_name",
+            Self::BadOptions { .. } => "bad_options",
             Self::BadTtl { .. } => "bad_ttl",
             Self::Held { .. } => "waiting",
             Self::LeaseRequired => "lease_required",

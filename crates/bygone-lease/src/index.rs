@@ -34,6 +34,9 @@ pub(crate) struct Hours {
 pub(crate) struct Catalogue {
     #[serde(default)]
     pub(crate) namespaces: BTreeSet<String>,
+    /// Those among them of which every key that has state is in the index, since there is a retention.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) enrolled: BTreeSet<String>,
 }
 
 #[derive(Serialize)]

@@ -14,6 +14,7 @@
 //! | decision of a transaction | `.txn-decisions/m/<id>` |
 //! | when decisions may be forgotten | `.txn-decisions/e/<hour>/<id>` |
 //! | the hours of both | `.txn-decisions/buckets.json` |
+//! | whose turn it is to sweep | `.bygone/sweeper.json` |
 //! | what the store is, and its namespaces | `.bygone/store.json` |
 
 use std::fmt;
@@ -31,6 +32,9 @@ const HOUR_MILLIS: i64 = 3_600_000;
 
 /// What the store is, and which namespaces it has.
 pub(crate) const STORE: &str = ".bygone/store.json";
+
+/// Whose turn it is to sweep, and where the last sweep stopped.
+pub(crate) const SWEEPER: &str = ".bygone/sweeper.json";
 
 /// The hours in which transactions began, and in which decisions may be forgotten.
 pub(crate) const TXN_HOURS: &str = ".txn-decisions/buckets.json";
@@ -57,6 +61,11 @@ pub(crate) fn decision_entry(hour: Hour, id: Uuid) -> String {
 
 pub(crate) fn record(namespace: &Namespace, key: &Key) -> String {
     format!("{}/meta/{}", namespace.segment(), key.segment())
+}
+
+/// All records of a namespace.
+pub(crate) fn records(namespace: &Namespace) -> String {
+    format!("{}/meta/", namespace.segment())
 }
 
 pub(crate) fn hours(namespace: &Namespace) -> String {

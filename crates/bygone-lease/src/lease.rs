@@ -98,6 +98,7 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         let ttl = shared.ttl(request.ttl)?;
+        shared.watch_clock().await?;
         let patience = match request.wait {
             Wait::None => return shared.acquire_once(request, ttl).await,
             Wait::For(time) => Some(time),

@@ -105,6 +105,7 @@ impl LeaseStore {
     pub async fn get(&self, namespace: &Namespace, key: &Key) -> Result<Option<Versioned>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         // What was committed counts, applied or not; what is pending does not.
         let step = |_: &Shared, record: Option<&Record>, _: Moment| Ok(Step::Answer(record.and_then(Found::of)));
         for _ in 0..REPLACED_MAX {
@@ -120,6 +121,7 @@ impl LeaseStore {
     pub async fn get_held(&self, lease: &Lease) -> Result<Option<Versioned>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         // In a transaction the holder sees what it has staged.
         let step = |_: &Shared, mut record: Record, _: Moment| {
             if let Some(staged) = record.staged.take() {
@@ -137,6 +139,7 @@ impl LeaseStore {
     pub async fn describe(&self, namespace: &Namespace, key: &Key) -> Result<Option<Description>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let Some(seen) = shared.read(&layout::record(namespace, key)).await? else { return Ok(None) };
         let (record, now) = (seen.record, shared.now());
         let live = record.lease.filter(|lease| !shared.is_over(lease, now));
@@ -175,6 +178,7 @@ impl LeaseStore {
     ) -> Result<u64, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         if let Some(small) = shared.inline(state)? {
             return self.change_state(lease, Change::Write(small), if_version, release).await;
         }
@@ -194,6 +198,7 @@ impl LeaseStore {
     ) -> Result<u64, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         if release && lease.txn.is_some() {
             return Err(Error::TxnPending);
         }

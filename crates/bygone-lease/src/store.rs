@@ -19,7 +19,7 @@ use crate::options::Options;
 use crate::queue::Letters;
 use crate::record::{LeaseRecord, Record};
 use crate::storage::{Careful, Expected, Proven, Storage, StorageError};
-use crate::txn::{Decided, Participant, TxnHours, Txns};
+use crate::txn::{Decided, Participant, Replayed, TxnHours, Txns};
 use crate::waiters::Waiters;
 use crate::{Error, layout};
 
@@ -47,6 +47,9 @@ pub(crate) struct Shared {
     pub(crate) activity: Activity,
     pub(crate) txns: Txns,
     pub(crate) letters: Letters,
+    pub(crate) replayed: Replayed,
+    /// When clocks were compared last; nothing if the store has none.
+    clock_checked: Mutex<Option<Duration>>,
     /// The hours of transactions that are known to be on their list.
     txn_hours: Mutex<TxnHours>,
 }
@@ -75,6 +78,7 @@ impl LeaseStore {
         clock: Arc<dyn Clock>,
         chance: Arc<dyn Chance>,
     ) -> Result<Self, Error> {
+        options.check()?;
         let ids = Ids::new(Arc::clone(&clock), Arc::clone(&chance));
         let careful = Careful::new(storage, Arc::clone(&clock), Arc::clone(&chance), options.patience);
         let storage: Box<dyn Storage> = if careful.capabilities().proven {
@@ -82,7 +86,7 @@ impl LeaseStore {
         } else {
             Box::new(Proven::open(careful, Arc::clone(&clock), Arc::clone(&chance)).await?)
         };
-        check_clock(&*storage, options.skew).await?;
+        let has_clock = check_clock(&*storage, options.skew).await?;
         let shared = Shared {
             storage,
             process: ids.next(),
@@ -92,12 +96,17 @@ impl LeaseStore {
             activity: Activity::new(Arc::clone(&clock)),
             txns: Txns::default(),
             letters: Letters::default(),
+            replayed: Replayed::default(),
+            clock_checked: Mutex::new(has_clock.then(|| clock.elapsed())),
             txn_hours: Mutex::default(),
             clock,
             chance,
             ids,
             options,
         };
+        if let Err(error) = shared.look_for_pending().await {
+            tracing::debug!(%error, "whether transactions are pending is found out later");
+        }
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -127,6 +136,25 @@ impl Shared {
     /// Until when a lease keeps others out.
     pub(crate) fn free_at(&self, lease: &LeaseRecord) -> Moment {
         if lease.granted_by == self.process { lease.expires_at } else { lease.expires_at.plus(self.options.skew) }
+    }
+
+    /// Compares the clocks again, if it is time for it: leases are given by them.
+    pub(crate) async fn watch_clock(&self) -> Result<(), Error> {
+        let now = self.clock.elapsed();
+        {
+            let mut checked = self.clock_checked.lock().unwrap_or_else(PoisonError::into_inner);
+            match *checked {
+                Some(last) if now.saturating_sub(last) >= self.options.clock_check_every => *checked = Some(now),
+                _ => return Ok(()),
+            }
+        }
+        let compared = check_clock(&*self.storage, self.options.skew).await;
+        if compared.is_err() {
+            // It is not over with one refusal: the next one looks again.
+            let mut checked = self.clock_checked.lock().unwrap_or_else(PoisonError::into_inner);
+            *checked = checked.map(|_| now.saturating_sub(self.options.clock_check_every));
+        }
+        compared.map(drop)
     }
 
     /// A pause that grows with every attempt and is never quite the same.
@@ -247,6 +275,7 @@ impl Shared {
                 (Ok(Step::Answer(answer)), None) => return Ok(answer),
                 (Err(error), None) => return Err(error),
             };
+            let look_by = look_by.or_else(|| self.retired_at(&record));
             if let Some(hour) = look_by.map(Hour::of).filter(|hour| record.indexed != Some(*hour)) {
                 self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
                 record.indexed = Some(hour);
@@ -285,13 +314,15 @@ impl Shared {
 const DATE_STEP: SignedDuration = SignedDuration::from_secs(1);
 
 /// Leases end by clocks, so a clock that is further off than leases allow for would end them early.
-async fn check_clock(storage: &dyn Storage, skew: Duration) -> Result<(), Error> {
-    let Some(reading) = storage.read_clock().await? else { return Ok(()) };
+///
+/// Answers whether the store has a clock.
+async fn check_clock(storage: &dyn Storage, skew: Duration) -> Result<bool, Error> {
+    let Some(reading) = storage.read_clock().await? else { return Ok(false) };
     let allowed = SignedDuration::try_from(skew).unwrap_or(SignedDuration::MAX);
     let ahead = reading.before.duration_since(reading.source) - DATE_STEP;
     let behind = reading.source.duration_since(reading.after);
     let off = ahead.max(behind);
-    if off > allowed { Err(Error::ClockSkew { off: off.unsigned_abs(), allowed: skew }) } else { Ok(()) }
+    if off > allowed { Err(Error::ClockSkew { off: off.unsigned_abs(), allowed: skew }) } else { Ok(true) }
 }
 
 fn parse(path: &str, body: &[u8]) -> Result<Record, Error> {

@@ -39,6 +39,7 @@ impl LeaseStore {
     ) -> Result<Vec<Delivery>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let ttl = shared.ttl(ttl)?;
         let began = shared.clock.elapsed();
         let mut attempt = 0;
@@ -68,6 +69,7 @@ impl LeaseStore {
     pub async fn ack(&self, delivery: &Delivery) -> Result<Acked, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let path = layout::message(&delivery.queue, &delivery.name);
         for _ in 0..CONFLICTS_MAX {
             let Some((message, version)) = shared.delivered(&path, delivery).await? else { return Ok(Acked::Already) };
@@ -115,6 +117,7 @@ impl LeaseStore {
     ) -> Result<Message, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let path = layout::message(&delivery.queue, &delivery.name);
         for _ in 0..CONFLICTS_MAX {
             let found = shared.delivered(&path, delivery).await?;
@@ -365,6 +368,7 @@ impl LeaseStore {
     pub async fn dead_letters(&self, queue: &Queue, limit: usize) -> Result<Vec<Uuid>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let prefix = layout::dead_letters(queue);
         let listing = shared.storage.list(&prefix, None, limit).await?;
         let id = |name: &str| name.split_once('-').and_then(|(_, id)| Uuid::try_parse(id).ok());

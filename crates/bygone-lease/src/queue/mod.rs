@@ -111,6 +111,7 @@ impl LeaseStore {
     pub async fn enqueue(&self, queue: &Queue, message: &Enqueue) -> Result<Uuid, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let now = shared.now();
         let most = shared.options.message_bytes_max;
         if message.payload.len() > most {
@@ -160,6 +161,7 @@ impl LeaseStore {
     pub async fn queue_stats(&self, queue: &Queue) -> Result<QueueStats, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
+        shared.replay().await;
         let now = shared.now();
         let mut stats = QueueStats::default();
         shared

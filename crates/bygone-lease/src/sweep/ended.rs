@@ -7,7 +7,7 @@ use crate::layout::{self, Hour};
 use crate::moment::Moment;
 use crate::storage::{Expected, Listed, StorageError};
 use crate::store::Shared;
-use crate::sweep::look::{Kept, Looked, Outlook};
+use crate::sweep::look::{Kept, Looked, Outlook, Removed};
 use crate::txn::{Decided, Decision, TxnSeen};
 
 impl Shared {
@@ -75,7 +75,10 @@ impl Shared {
                 self.try_finish(id, &decision).await?;
             }
             return match self.storage.delete(&path, &stored.version).await {
-                Ok(()) => self.unlink(listed, &version, looked.after(2)).await,
+                Ok(()) => {
+                    let looked = Looked { removed: Some(Removed::Decision), ..looked.after(2) };
+                    self.unlink(listed, &version, looked).await
+                }
                 Err(StorageError::Conflict { .. }) => Ok(looked.conflict()),
                 Err(StorageError::Unsupported { .. }) => Ok(looked),
                 Err(error) => Err(error.into()),

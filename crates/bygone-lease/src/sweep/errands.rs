@@ -15,7 +15,7 @@ use crate::record::Record;
 use crate::storage::{Listed, StorageError, Stored};
 use crate::store::Shared;
 use crate::sweep::HOUR_MARGIN;
-use crate::sweep::look::{Kept, Looked, Outlook};
+use crate::sweep::look::{Kept, Looked, Outlook, Removed};
 use crate::txn::{Decided, Participant};
 
 /// What is to be done with a message.
@@ -160,7 +160,7 @@ impl Shared {
             (Some((message, stored)), Fate::Removed(_)) => {
                 let path = if dead { layout::dead_letter(queue, name) } else { layout::message(queue, name) };
                 match self.take_out(&path, message, &stored.version).await {
-                    Ok(()) => Ok(Run::Done(Looked { message_removed: true, ..looked.after(1) })),
+                    Ok(()) => Ok(Run::Done(Looked { removed: Some(Removed::Message), ..looked.after(1) })),
                     Err(StorageError::Conflict { .. }) => Ok(Run::Later(looked.after(1).conflict())),
                     Err(error) => Err(error.into()),
                 }

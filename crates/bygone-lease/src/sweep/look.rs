@@ -24,12 +24,21 @@ pub(crate) struct Looked {
     pub(crate) lease_cleared: bool,
     /// The entry is gone.
     pub(crate) entry_removed: bool,
-    /// A message that was past its time is gone.
-    pub(crate) message_removed: bool,
+    /// What else is gone.
+    pub(crate) removed: Option<Removed>,
     /// Why it was left as it is, if it was.
     pub(crate) kept: Option<Kept>,
     /// Requests that it took.
     pub(crate) requests: u64,
+}
+
+/// What an entry led to that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Removed {
+    /// The decision of a transaction.
+    Decision,
+    /// A message that was past its time.
+    Message,
 }
 
 /// Why an entry was left as it is.
@@ -58,7 +67,7 @@ impl Looked {
     }
 
     pub(crate) fn did_something(self) -> bool {
-        self.lease_cleared || self.entry_removed || self.message_removed
+        self.lease_cleared || self.entry_removed || self.removed.is_some()
     }
 
     pub(crate) fn after(mut self, requests: u64) -> Self {
@@ -83,8 +92,15 @@ impl Shared {
         match &record.lease {
             Some(lease) => Some(lease.expires_at),
             None if record.is_empty() => Some(record.touched_at.plus(self.options.tombstone_keep)),
-            None => None,
+            None => self.retired_at(record),
         }
+    }
+
+    /// When what a key has is past its time; `None` if never, or while somebody has a lease of it.
+    pub(crate) fn retired_at(&self, record: &Record) -> Option<Moment> {
+        let is_left_alone = record.lease.is_none() && record.staged.is_none() && !record.has_nothing();
+        let retention = self.options.retention.filter(|_| is_left_alone)?;
+        Some(record.updated_at.plus(retention))
     }
 
     fn judge(&self, record: &Record, is_settled: bool, hour: Hour, boundary: Moment) -> Verdict {
@@ -96,6 +112,13 @@ impl Shared {
         let is_over = record.lease.as_ref().is_some_and(|lease| self.is_over(lease, boundary));
         if is_over {
             wanted.lease = None;
+        }
+        if self.retired_at(&wanted).is_some_and(|deadline| deadline.has_passed(boundary)) {
+            // The record stays for a while: it holds the last token.
+            (wanted.state, wanted.touched_at) = (None, boundary);
+            wanted.attachments.clear();
+            wanted.version += 1;
+            return Verdict::Become(Box::new(Record { indexed: None, ..wanted.clone() }), self.deadline(&wanted));
         }
         let deadline = self.deadline(&wanted);
         let is_bygone = deadline.is_some_and(|deadline| deadline.has_passed(boundary)) && wanted.is_empty();
@@ -248,6 +271,6 @@ impl Shared {
     }
 }
 
-fn key_of(listed: &Listed) -> Option<Key> {
+pub(super) fn key_of(listed: &Listed) -> Option<Key> {
     listed.key.rsplit('/').next().and_then(Key::from_segment)
 }

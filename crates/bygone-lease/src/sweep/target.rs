@@ -1,6 +1,7 @@
 //! The leases of a store, as the engine sweeps them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bygone_core::{Boundary, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Target, TargetError};
@@ -15,7 +16,9 @@ use crate::name::Namespace;
 use crate::storage::{Listed, StorageError};
 use crate::store::LeaseStore;
 use crate::sweep::HOUR_MARGIN;
-use crate::sweep::look::{Kept, Looked, Outlook};
+use crate::sweep::gate::Gate;
+use crate::sweep::look::{Kept, Looked, Outlook, Removed};
+use crate::sweep::turn::Turn;
 use crate::txn::TxnHours;
 
 /// Entries counted by one request of a survey.
@@ -47,6 +50,32 @@ pub struct LeaseTarget {
     /// Whether the pages so far left something that is past its time.
     left: bool,
     pages: u64,
+    /// What the last page did.
+    counts: Counts,
+    /// The namespace of the last page.
+    last: Option<Namespace>,
+    /// Where it is swept beside nobody, what says whether to go on.
+    gate: Option<Arc<Gate>>,
+}
+
+/// What the seed's metrics count.
+#[derive(Debug, Default)]
+struct Counts {
+    leases_cleared: u64,
+    markers_deleted: u64,
+    index_entries_deleted: u64,
+    messages_deleted: u64,
+}
+
+impl Counts {
+    fn add(&mut self, looked: Looked, place: &Place) {
+        // The transactions' own records are no entries of an index.
+        let is_entry = looked.entry_removed && !matches!(place, Place::Transactions);
+        self.leases_cleared += u64::from(looked.lease_cleared);
+        self.markers_deleted += u64::from(looked.removed == Some(Removed::Decision));
+        self.index_entries_deleted += u64::from(is_entry);
+        self.messages_deleted += u64::from(looked.removed == Some(Removed::Message));
+    }
 }
 
 /// A part of the index.
@@ -88,11 +117,25 @@ impl LeaseTarget {
     /// Binds a part of a store.
     pub fn new(swept: Swept, policy: impl Into<String>, source: impl Into<String>, store: &LeaseStore) -> Self {
         let (policy, source, store) = (policy.into(), source.into(), store.clone());
-        Self { swept, policy, source, store, rounds: None, left: false, pages: 0 }
+        let (rounds, counts) = (None, Counts::default());
+        Self { swept, policy, source, store, rounds, left: false, pages: 0, counts, last: None, gate: None }
+    }
+
+    /// Puts it behind a gate. False if nothing has come.
+    pub(super) async fn gate(&mut self, gate: &Arc<Gate>, txns: &TxnHours, boundary: Moment) -> Result<bool, Error> {
+        let rounds = self.due_beside(Some(txns), boundary).await?;
+        let is_any = !rounds.is_empty();
+        (self.rounds, self.gate) = (Some(rounds), Some(Arc::clone(gate)));
+        Ok(is_any)
     }
 
     /// What has come, in turns.
     async fn due(&self, boundary: Moment) -> Result<VecDeque<Round>, Error> {
+        self.due_beside(None, boundary).await
+    }
+
+    /// The same where somebody has read the hours of transactions just now.
+    async fn due_beside(&self, txns: Option<&TxnHours>, boundary: Moment) -> Result<VecDeque<Round>, Error> {
         let storage = &*self.store.shared.storage;
         if !storage.capabilities().list {
             return Ok(VecDeque::new());
@@ -101,16 +144,23 @@ impl LeaseTarget {
         let places = match self.swept {
             Swept::Leases => self.due_leases(boundary).await?,
             Swept::Transactions => {
-                let hours: TxnHours = document::read(storage, layout::TXN_HOURS).await?;
+                let hours = self.txn_hours(txns).await?;
                 let is_any = hours.pending.iter().any(has_come);
                 is_any.then_some(Place::Transactions).into_iter().collect()
             }
             Swept::Decisions => {
-                let hours: TxnHours = document::read(storage, layout::TXN_HOURS).await?;
+                let hours = self.txn_hours(txns).await?;
                 hours.buckets.into_iter().filter(has_come).map(Place::Decisions).collect()
             }
         };
         Ok(places.into_iter().map(|place| Round { place, after: None, left: false }).collect())
+    }
+
+    async fn txn_hours(&self, known: Option<&TxnHours>) -> Result<TxnHours, Error> {
+        match known {
+            Some(hours) => Ok(hours.clone()),
+            None => document::read(&*self.store.shared.storage, layout::TXN_HOURS).await,
+        }
     }
 
     /// One hour of each namespace, then the next of each.
@@ -123,6 +173,14 @@ impl LeaseTarget {
             let hours: Hours = document::read(storage, &layout::hours(&namespace)).await?;
             let due = hours.buckets.into_iter().filter(|hour| *hour <= Hour::of(boundary));
             namespaces.push((namespace, due.collect::<VecDeque<_>>()));
+        }
+        namespaces.retain(|(_, hours)| !hours.is_empty());
+        if namespaces.len() > 1 {
+            // Where the last sweep was cut short, others were promised that they come first now.
+            let turn: Turn = document::read(storage, layout::SWEEPER).await?;
+            let is_served = |namespace: &Namespace| turn.after.as_deref().is_none_or(|last| namespace.as_str() <= last);
+            let first = namespaces.iter().position(|(namespace, _)| !is_served(namespace)).unwrap_or(0);
+            namespaces.rotate_left(first);
         }
         let mut places = Vec::new();
         while namespaces.iter().any(|(_, hours)| !hours.is_empty()) {
@@ -190,18 +248,29 @@ impl LeaseTarget {
         let mut page = Page::default();
         // It leaves the queue when the page is done: after a failure the same page is asked for again.
         let Some(mut round) = self.rounds.as_ref().and_then(VecDeque::front).cloned() else { return Ok(page) };
-        let shared = std::sync::Arc::clone(&self.store.shared);
+        let shared = Arc::clone(&self.store.shared);
         let prefix = round.place.prefix();
         let limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, LISTING_KEYS);
         let limit = if care == Care::KeepBack { 1 } else { limit };
+        let mut is_stopped = false;
         let listing = shared.storage.list(&prefix, round.after.as_deref(), limit).await?;
         page.requests += 1;
         for listed in &listing.keys {
+            if let Some(gate) = &self.gate
+                && !gate.pass().await
+            {
+                is_stopped = true;
+                break;
+            }
             let kept = if care == Care::KeepBack {
                 Some(Kept::Conflict)
             } else {
                 let looked = self.look(&round.place, listed, boundary).await?;
                 page.requests += looked.requests;
+                if let Some(gate) = &self.gate {
+                    gate.spend(looked.requests);
+                }
+                self.counts.add(looked, &round.place);
                 page.tally.removed += u64::from(looked.did_something());
                 round.left |= !looked.entry_removed;
                 looked.kept
@@ -210,10 +279,13 @@ impl LeaseTarget {
             page.tally.kept_back.conflict += u64::from(kept == Some(Kept::Conflict));
             round.left |= kept.is_some();
             self.left |= kept.is_some();
+            round.after = Some(listed.key.clone());
         }
         page.tally.examined = page.tally.removed + page.tally.kept_back.conflict;
-        round.after = listing.keys.last().map(|listed| listed.key.clone()).or(round.after);
-        let goes_on = listing.more && !listing.keys.is_empty();
+        let goes_on = is_stopped || (listing.more && !listing.keys.is_empty());
+        if let Place::Leases(namespace, _) = &round.place {
+            self.last = Some(namespace.clone());
+        }
         if !goes_on && !round.left {
             page.requests += self.drop_hour(&round.place, boundary).await?;
         }
@@ -306,6 +378,9 @@ impl Target for LeaseTarget {
 
     async fn survey(&mut self, boundary: Boundary) -> Result<Survey, TargetError> {
         let boundary = Moment::from(boundary.instant());
+        if self.gate.is_some() {
+            return Ok(Survey { warnings: self.lacks(), ..Survey::default() });
+        }
         let rounds = self.due(boundary).await.map_err(failure)?;
         let census = self.census(&rounds, boundary).await.map_err(failure)?;
         (self.rounds, self.left) = (Some(rounds), false);
@@ -332,14 +407,31 @@ impl Target for LeaseTarget {
         self.sweep_page(boundary, request.limit, request.care).await.map_err(failure)
     }
 
-    /// A store has written what it has answered.
+    /// A store has written what it has answered. What is left is where the next sweep begins.
     async fn settle(&mut self) -> Result<(), TargetError> {
-        Ok(())
+        let is_cut_short = self.rounds.as_ref().is_some_and(|rounds| !rounds.is_empty());
+        match self.last.as_ref().filter(|_| is_cut_short) {
+            Some(last) => self.store.shared.remember_namespace(last.as_str()).await.map_err(failure),
+            None => Ok(()),
+        }
+    }
+
+    fn counted(&mut self) -> Vec<(&'static str, u64)> {
+        let counts = std::mem::take(&mut self.counts);
+        let all = [
+            ("leases_cleared", counts.leases_cleared),
+            ("markers_deleted", counts.markers_deleted),
+            ("index_entries_deleted", counts.index_entries_deleted),
+            ("messages_deleted", counts.messages_deleted),
+        ];
+        all.into_iter().filter(|(_, count)| *count > 0).collect()
     }
 
     async fn lag(&mut self, boundary: Boundary) -> Result<Option<SignedDuration>, TargetError> {
         // Where every hour was gone through and nothing was left, nobody has to look again.
-        if !self.left && self.rounds.as_ref().is_some_and(VecDeque::is_empty) {
+        let is_through = !self.left && self.rounds.as_ref().is_some_and(VecDeque::is_empty);
+        // Behind a gate nobody does more than he may.
+        if is_through || self.gate.is_some() {
             return Ok(None);
         }
         let now = Moment::from(boundary.instant());

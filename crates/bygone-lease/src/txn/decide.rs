@@ -92,6 +92,7 @@ impl Shared {
             let expected = version.map_or(Expected::Absent, Expected::Version);
             match self.storage.put(&path, json(&path, &record)?, expected).await {
                 Ok(version) => {
+                    self.replayed.note_pending();
                     self.txns.keep(record, version);
                     return Ok(());
                 }
@@ -226,7 +227,10 @@ impl Shared {
             TxnSeen::Known { record, .. } if self.is_txn_over(&record, now) => {
                 Ok(Outlook::Over(self.decide(&record, Verdict::Rollback).await?))
             }
-            TxnSeen::Known { .. } | TxnSeen::New { .. } => Ok(Outlook::Pending),
+            TxnSeen::Known { .. } | TxnSeen::New { .. } => {
+                self.replayed.note_pending();
+                Ok(Outlook::Pending)
+            }
             TxnSeen::Absent => {
                 let (verdict, participants) = (Verdict::Rollback, BTreeSet::new());
                 Ok(Outlook::Over(Decision { attempt: id, id, verdict, participants, expires_at: now }))

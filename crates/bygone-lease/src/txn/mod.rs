@@ -19,6 +19,7 @@
 
 mod decide;
 mod record;
+mod replay;
 
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ use crate::store::LeaseStore;
 
 pub(crate) use decide::{Outlook as Decided, TxnHours};
 pub(crate) use record::{Decision, Participant, TxnRecord, TxnSeen, Txns, Verdict};
+pub(crate) use replay::Replayed;
 
 /// A transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -115,11 +115,32 @@ async fn acquire_is_idempotent_by_its_request() {
 #[tokio::test]
 async fn lifetimes_have_limits() {
     let shelf = Shelf::new().await;
+    let before = shelf.storage.requests();
     for ttl in [Duration::ZERO, Duration::from_secs(30 * 60 + 1)] {
         let refused = shelf.store.acquire(&Acquire { ttl: Some(ttl), ..ask("k", "a") }).await.unwrap_err();
         assert_eq!(refused.code(), "bad_ttl");
     }
-    assert_eq!(shelf.storage.requests().total(), 0);
+    assert_eq!(shelf.storage.requests().since(before).total(), 0);
+}
+
+#[tokio::test]
+async fn options_that_would_break_promises_are_refused() {
+    let second = Duration::from_secs(1);
+    let good = Options::default();
+    let bad = [
+        (Options { skew: second, tombstone_keep: 2 * second, ..good.clone() }, "tombstone_keep"),
+        (Options { decision_keep: good.max_ttl, ..good.clone() }, "decision_keep"),
+        (Options { default_ttl: good.max_ttl + second, ..good.clone() }, "default_ttl"),
+        (Options { default_ttl: Duration::ZERO, ..good.clone() }, "default_ttl"),
+        (Options { chunk_bytes: 0, ..good.clone() }, "chunk_bytes"),
+        (Options { retention: Some(Duration::ZERO), ..good.clone() }, "retention"),
+    ];
+    for (options, option) in bad {
+        let refused = LeaseStore::open(Memory::new(), options).await.unwrap_err();
+        assert_eq!(refused.code(), "bad_options");
+        assert!(refused.to_string().contains(option), "{refused}");
+    }
+    assert!(LeaseStore::open(Memory::new(), good).await.is_ok());
 }
 
 /// Defect 17 of the original: those who waited polled, in no order.

@@ -61,3 +61,34 @@ impl<S: Storage> Storage for Mortal<S> {
         self.inner.read_clock().await
     }
 }
+
+/// A store that cannot list.
+#[derive(Debug)]
+pub(crate) struct Unlisting<S>(pub(crate) S);
+
+#[async_trait]
+impl<S: Storage> Storage for Unlisting<S> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { list: false, ..self.0.capabilities() }
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Stored>, StorageError> {
+        self.0.get(key).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, expected: Expected<'_>) -> Result<Version, StorageError> {
+        self.0.put(key, body, expected).await
+    }
+
+    async fn delete(&self, key: &str, version: &Version) -> Result<(), StorageError> {
+        self.0.delete(key, version).await
+    }
+
+    async fn list(&self, _: &str, _: Option<&str>, _: usize) -> Result<Listing, StorageError> {
+        Err(StorageError::Unsupported { operation: "list keys" })
+    }
+
+    async fn read_clock(&self) -> Result<Option<ClockReading>, StorageError> {
+        self.0.read_clock().await
+    }
+}

@@ -31,6 +31,12 @@ impl Shelf {
         Self { storage, clock, store }
     }
 
+    /// Another process over the same store, with other options.
+    pub(crate) async fn over(&self, options: Options) -> LeaseStore {
+        let clock = Arc::clone(&self.clock);
+        LeaseStore::open_by(Arc::clone(&self.storage), options, clock, Arc::new(SeededChance::new(3))).await.unwrap()
+    }
+
     /// Another process over the same store.
     pub(crate) async fn another_process(&self) -> LeaseStore {
         let chance = Arc::new(SeededChance::new(2));
