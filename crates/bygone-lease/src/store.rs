@@ -275,7 +275,6 @@ impl Shared {
                 (Ok(Step::Answer(answer)), None) => return Ok(answer),
                 (Err(error), None) => return Err(error),
             };
-            let look_by = look_by.or_else(|| self.retired_at(&record));
             if let Some(hour) = look_by.map(Hour::of).filter(|hour| record.indexed != Some(*hour)) {
                 self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
                 record.indexed = Some(hour);

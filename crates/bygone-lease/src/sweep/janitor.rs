@@ -1,7 +1,8 @@
 //! The janitor: state that nobody changes does not stay for ever, where a retention says so.
 //!
-//! What is past its retention is found by the index, as everything else is: whoever writes state enters it in the hour
-//! that it is due. Keys from before there was a retention are entered once, namespace by namespace.
+//! What is past its retention is found by the index, as everything else is. State is written under a lease, so every key
+//! with state had an entry once; the sweeper that follows it enters the key in the hour of its retention instead. Keys from
+//! before there was a retention are entered once, namespace by namespace.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -88,6 +88,31 @@ async fn a_run_is_bounded_and_the_next_one_goes_on_behind_it() {
     assert_eq!(left, [6, 6, 2, 2, 0, 0, 0, 0, 0, 0], "four at a time, every five seconds");
 }
 
+/// Many that live, in front of one that is over, do not hide it.
+#[tokio::test]
+async fn a_run_that_found_nothing_to_do_does_not_begin_where_it_began() {
+    let shelf = Shelf::new().await;
+    let busy = shelf.another_process().await;
+    for number in 0..6 {
+        let txn = busy.begin(Some(Duration::from_secs(1800))).unwrap();
+        let ttl = Some(Duration::from_secs(1800));
+        let staged = Acquire { txn: Some(txn), ttl, ..ask(&format!("live-{number}"), "b") };
+        busy.stage(&staged, b"later", IfVersion::Any).await.unwrap();
+    }
+    shelf.pass(Duration::from_secs(1));
+    abandon(&shelf, 1).await;
+    let replay = Replay { transactions_max: 4, ..Replay::default() };
+    let reader = shelf.over(Options { replay, ..Options::default() }).await;
+    shelf.pass(LONG);
+    let mut left = Vec::new();
+    for _ in 0..3 {
+        read(&reader, "elsewhere").await;
+        left.push(pending(&shelf).await);
+        shelf.pass(Duration::from_secs(5));
+    }
+    assert_eq!(left, [7, 6, 6]);
+}
+
 /// Whatever write a process dies before: once a transaction is decided, whoever comes next does it everywhere.
 #[tokio::test]
 async fn a_decision_that_was_not_done_everywhere_is_done() {
