@@ -10,6 +10,7 @@ use bygone_lease::{Acquire, IfVersion, Key, LeaseStore, LeaseTarget, Namespace, 
 use bytes::Bytes;
 use futures_util::FutureExt;
 
+use super::mortal::Mortal;
 use super::shelf::{Shelf, ask, key, namespace};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -307,4 +308,41 @@ async fn an_hour_into_which_somebody_enters_while_it_is_dropped_stays() {
     assert_eq!(keys(&shelf, "jobs/.lease-index/20").await, ["jobs/.lease-index/2026111812/late"]);
     let hours = shelf.storage.get("jobs/.lease-index/buckets.json").await.unwrap().unwrap();
     assert!(String::from_utf8_lossy(&hours.body).contains("2026111812"));
+}
+
+/// Defect 8 of the original: of two who make a list at once, the second adds to what the first wrote.
+#[tokio::test]
+async fn defect_8_lists_that_two_make_at_once_have_what_both_entered() {
+    for list in [".bygone/store.json", "jobs/.lease-index/buckets.json", ".txn-decisions/buckets.json"] {
+        let shelf = Shelf::new().await;
+        shelf.pass(Duration::from_secs(50 * 60 - 10));
+        let (other, done) = (shelf.another_process().await, AtomicBool::new(false));
+        let clock = Arc::clone(&shelf.clock);
+        let beside = move |request: Request<'_>| {
+            if request == Request::Put(list) && !done.swap(true, Ordering::Relaxed) {
+                // In another namespace, and in another hour.
+                clock.advance(Duration::from_secs(15));
+                let elsewhere = Acquire::new(Namespace::new("mail").unwrap(), key("k"), "b");
+                now(other.acquire(&elsewhere)).unwrap();
+                now(other.acquire(&ask("other", "b"))).unwrap();
+                let txn = other.begin(None).unwrap();
+                now(other.stage(&Acquire { txn: Some(txn), ..ask("staged", "b") }, b"x", IfVersion::Any)).unwrap();
+            }
+            false
+        };
+        let storage = Mortal::new(Arc::clone(&shelf.storage), beside);
+        let chance = Arc::new(SeededChance::new(4));
+        let store = LeaseStore::open_by(storage, Options::default(), shelf.clock.clone(), chance).await.unwrap();
+        let txn = store.begin(None).unwrap();
+        store.stage(&Acquire { txn: Some(txn), ..ask("k", "a") }, b"x", IfVersion::Any).await.unwrap();
+        let read = |key: &'static str| {
+            let stored = now(shelf.storage.get(key)).unwrap().unwrap();
+            serde_json::from_slice::<serde_json::Value>(&stored.body).unwrap()
+        };
+        assert_eq!(read(".bygone/store.json")["namespaces"], serde_json::json!(["jobs", "mail"]), "{list}");
+        let hours = read("jobs/.lease-index/buckets.json")["buckets"].clone();
+        let pending = read(".txn-decisions/buckets.json")["pending"].clone();
+        assert!(hours.as_array().unwrap().contains(&"2026111813".into()), "{list}: {hours}");
+        assert_eq!(pending, serde_json::json!(["2026111812", "2026111813"]), "{list}");
+    }
 }
