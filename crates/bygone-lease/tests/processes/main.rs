@@ -16,6 +16,7 @@ mod books;
 mod bucket;
 mod crew;
 mod disk;
+mod examples;
 mod ledger;
 mod letters;
 mod orders;
