@@ -134,8 +134,16 @@ impl<S: Storage> Storage for Careful<S> {
             };
             doubt.note(&error);
             if let StorageError::Conflict { .. } = error {
-                // After a lost reply the version is gone one way or the other, and that is what was asked for.
-                return if doubt.reason.is_some() { Ok(()) } else { Err(error) };
+                if doubt.reason.is_none() {
+                    return Err(error);
+                }
+                return match self.get(key).await {
+                    // After a lost reply the key is gone one way or the other, and that is what was asked for.
+                    Ok(None) => Ok(()),
+                    // Somebody has it: whoever asks for the end of it must not take this for one.
+                    Ok(Some(found)) => Err(StorageError::Conflict { current: Some(Box::new(found)) }),
+                    Err(_) => Err(doubt.end(error)),
+                };
             }
             if !self.may_try_again(&error, attempt).await {
                 return Err(doubt.end(error));

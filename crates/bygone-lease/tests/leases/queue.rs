@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bygone_lease::storage::{Counting, Memory, Requests, Storage};
+use bygone_lease::storage::{Counting, Fault, Faulty, Memory, Request, Requests, Storage};
 use bygone_lease::{
     Acked, Acquire, Delivery, Enqueue, Error, IfVersion, LeaseStore, Nack, Options, Queue, QueueName, QueueStats,
     SeededChance, Swept, TxnId, Wait,
 };
+use futures_util::FutureExt;
 
 use super::shelf::{Shelf, ask, key, namespace};
 
@@ -356,4 +357,32 @@ async fn a_message_that_is_too_large_is_refused() {
     let refused = shelf.store.enqueue(&queue(), &saying("four")).await;
     assert!(matches!(refused, Err(Error::TooLarge { bytes: 4, most: 3 })), "{refused:?}");
     assert_eq!(queued(&shelf).await, 1);
+}
+
+/// The request that removes the message is lost, and before it is sent again another worker has the message: the first is
+/// told so, and not that it is gone.
+#[tokio::test]
+async fn a_message_that_another_has_by_now_is_not_acknowledged_after_a_lost_request() {
+    let shelf = Shelf::new().await;
+    let other = shelf.another_process().await;
+    let taken = Arc::new(std::sync::OnceLock::new());
+    let script = {
+        let (other, taken, clock) = (other.clone(), Arc::clone(&taken), Arc::clone(&shelf.clock));
+        move |request: Request<'_>| match request {
+            Request::Delete(key) if key.starts_with("jobs/q/") && taken.get().is_none() => {
+                clock.advance(TTL * 2);
+                taken.set(take_one(&other).now_or_never().unwrap().unwrap()).unwrap();
+                Fault::LostRequest
+            }
+            _ => Fault::None,
+        }
+    };
+    let faulty = Faulty::new(Arc::clone(&shelf.storage), Arc::clone(&shelf.clock) as _, script);
+    let (clock, chance) = (Arc::clone(&shelf.clock), Arc::new(SeededChance::new(3)));
+    let store = LeaseStore::open_by(faulty, Options::default(), clock, chance).await.unwrap();
+    store.enqueue(&queue(), &saying("one")).await.unwrap();
+    let first = take_one(&store).await.unwrap();
+    assert_eq!(store.ack(&first).await.unwrap_err().code(), "fencing_mismatch");
+    assert_eq!(other.queue_stats(&queue()).await.unwrap().messages, 1);
+    assert_eq!(other.ack(taken.get().unwrap()).await.unwrap(), Acked::Now);
 }
