@@ -15,7 +15,7 @@ use bygone_lease::storage::Disk;
 use bygone_lease::{Delivery, Enqueue, LeaseStore, Nack, Namespace, Options, Queue, QueueName, Wait};
 
 /// How long a worker has a job before somebody else gets it. If he dies, that is how long it lies idle.
-const TTL: Duration = Duration::from_millis(500);
+const TTL: Duration = Duration::from_millis(1_500);
 /// How long a job rests after its first failure.
 const REST: Duration = Duration::from_millis(50);
 /// How long the worker waits for another job before he goes home.

@@ -15,7 +15,7 @@ use bygone_lease::storage::Disk;
 use bygone_lease::{Acquire, Key, Lease, LeaseStore, Namespace, Options, Wait};
 
 /// How long the others wait for a leader of whom nothing is heard.
-const TTL: Duration = Duration::from_millis(600);
+const TTL: Duration = Duration::from_millis(1_500);
 
 struct Candidate {
     name: &'static str,
