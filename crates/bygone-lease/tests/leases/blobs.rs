@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bygone_lease::storage::{Expected, Request, Storage};
+use bygone_lease::storage::{Disk, Expected, Request, Storage};
 use bygone_lease::{
     Acquire, Attachment, Error, IfVersion, Lease, LeaseStore, Options, Released, SeededChance, Swept, TxnId,
 };
+use bygone_testkit::{Azurite, SeaweedFs};
 use bytes::Bytes;
 use futures_util::FutureExt;
 
@@ -306,4 +307,38 @@ async fn an_errand_that_is_found_too_early_is_posted_again() {
     shelf.sweep_for_days().await;
     assert_eq!(state(&shelf.store).await.as_deref(), Some(&b"small"[..]));
     assert_eq!((blobs(&shelf).await.len(), errands(&shelf).await), (0, vec![]));
+}
+
+/// The same on real stores, with pieces as large as they come.
+async fn large_things_come_back_from(storage: impl Storage + 'static) {
+    let can_delete = storage.capabilities().delete_if_version;
+    let storage = Arc::new(storage);
+    let store = LeaseStore::open(Arc::clone(&storage), Options::default()).await.unwrap();
+    let lease = store.acquire(&ask("k", "a")).await.unwrap();
+    let large: Vec<u8> = (0..9_000_000_u32).map(|number| number.to_le_bytes()[1]).collect();
+    store.update(&lease, &large[..100_000], IfVersion::Any).await.unwrap();
+    attach(&store, &lease, "large", &large).await.unwrap();
+    assert_eq!(state(&store).await.as_deref(), Some(&large[..100_000]));
+    assert!(attached(&store, "large").await.as_deref() == Some(&large[..]));
+    store.remove(&lease, IfVersion::Any).await.unwrap();
+    assert_eq!((state(&store).await, attached(&store, "large").await), (None, None));
+    if can_delete {
+        let left = storage.list("jobs/state/", None, 10).await.unwrap();
+        assert_eq!(left.keys, [], "nothing is left of it");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_things_come_back_from_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    large_things_come_back_from(Disk::open(directory.path()).unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_things_come_back_from_buckets() {
+    let seaweed = SeaweedFs::shared().await.fresh_bucket().await;
+    let azurite = Azurite::shared().await.fresh_bucket().await;
+    for bucket in [seaweed, azurite] {
+        large_things_come_back_from(super::conformance::bucket_storage(&bucket)).await;
+    }
 }

@@ -56,14 +56,18 @@ fn disk() -> (Arc<Disk>, tempfile::TempDir) {
     (Arc::new(Disk::open(directory.path()).unwrap()), directory)
 }
 
-/// Tried first, and with patience: servers say "not now" under races.
-async fn objects(bucket: &TestBucket) -> Arc<Proven<Careful<Objects>>> {
+/// A bucket, as it is.
+pub(crate) fn bucket_storage(bucket: &TestBucket) -> Objects {
     let credentials = bucket.credentials();
     let environment = Environment::of(credentials.iter().map(|(name, value)| (*name, value.as_str())));
     let access = Access::new(BucketUrl::parse(&bucket.url()).unwrap(), environment).unwrap();
+    Objects::open(access, Arc::new(SystemClock::new()), std::time::Duration::from_secs(60)).unwrap()
+}
+
+/// Tried first, and with patience: servers say "not now" under races.
+async fn objects(bucket: &TestBucket) -> Arc<Proven<Careful<Objects>>> {
     let clock = Arc::new(SystemClock::new());
-    let objects = Objects::open(access, clock.clone(), std::time::Duration::from_secs(60)).unwrap();
-    let careful = Careful::new(objects, clock.clone(), Arc::new(SystemChance), Patience::default());
+    let careful = Careful::new(bucket_storage(bucket), clock.clone(), Arc::new(SystemChance), Patience::default());
     Arc::new(Proven::open(careful, clock, Arc::new(SystemChance)).await.unwrap())
 }
 
