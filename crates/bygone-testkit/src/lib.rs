@@ -11,6 +11,7 @@
 //!   own with other settings, which may be killed and restarted.
 //! - [`SeaweedFs`], [`Moto`] and [`Azurite`]: object stores, shared or of one's own in the same way, and a
 //!   [`TestBucket`] per test. A [`FaultProxy`] between a test and any of them cuts, delays and refuses.
+//! - [`Etcd`] and [`Redis`]: no test needs them; benches run beside them.
 //! - [`Sqlite::fresh`]: a database file of one's own.
 //! - [`AnyDatabase::fresh`] and [`on_each_engine!`]: for tests that say the same of all three.
 //!
@@ -25,6 +26,7 @@ pub mod conformance;
 mod database;
 mod engine;
 mod error;
+mod etcd;
 mod fault_proxy;
 mod guardian;
 mod instance;
@@ -33,6 +35,7 @@ mod objects;
 mod postgres;
 mod process;
 mod programs;
+mod redis;
 mod server;
 mod shared;
 mod sqlite;
@@ -44,10 +47,12 @@ pub use clock::StandingClock;
 pub use database::Database;
 pub use engine::{Engine, Service};
 pub use error::KitError;
+pub use etcd::{Etcd, EtcdService};
 pub use fault_proxy::{Fault, FaultProxy, Seen};
 pub use mariadb::{MariaDb, MariaDbEngine};
 pub use objects::{Azurite, AzuriteService, Moto, MotoService, SeaweedFs, SeaweedFsService, TestBucket};
 pub use postgres::{Postgres, PostgresEngine};
 pub use process::Process;
+pub use redis::{Redis, RedisService};
 pub use server::{Options, Server};
 pub use sqlite::Sqlite;
