@@ -67,3 +67,31 @@ async fn it_is_for_its_owner_alone() {
     assert_eq!(mode(&directory), 0o700);
     assert_eq!(mode(&directory.join("leases.db")), 0o600);
 }
+
+/// Reads that wait together are answered together: not from a time before they were asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_was_answered_reads_what_he_wrote_however_many_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = Arc::new(Disk::open(directory.path()).unwrap());
+    let writers: Vec<_> = (0..64)
+        .map(|at| {
+            let disk = Arc::clone(&disk);
+            tokio::spawn(async move {
+                let key = format!("k/{at:02}");
+                let mut version = disk.put(&key, Bytes::from_static(b"0"), Expected::Absent).await.unwrap();
+                for round in 1..=20 {
+                    let body = Bytes::from(format!("{round}"));
+                    version = disk.put(&key, body.clone(), Expected::Version(&version)).await.unwrap();
+                    let found = disk.get(&key).await.unwrap().unwrap();
+                    assert_eq!((found.body, &found.version), (body, &version));
+                    let listed = disk.list(&key, None, 1).await.unwrap().keys.remove(0);
+                    assert_eq!((listed.key, listed.version.as_ref()), (key.clone(), Some(&version)));
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    assert_eq!(disk.list("k/", None, 100).await.unwrap().keys.len(), 64);
+}

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, named_params};
 
 use crate::storage::{Listed, Listing, StorageError, Stored, Version};
@@ -72,6 +73,8 @@ fn connect(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(BUSY_WAIT)?;
+    // There is one way to everything here. Otherwise each listing would be planned anew for the keys that it begins with.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(conn)
 }
 

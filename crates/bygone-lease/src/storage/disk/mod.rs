@@ -1,39 +1,33 @@
 //! A store in a directory: one embedded file, durable before it answers, shared by the processes of one machine.
 //!
 //! Writes go through one thread, which takes all that wait for it, carries them out in one transaction and makes that
-//! durable once: with many clients a sync of the disk is shared by many, with one it is his own. Reads go beside it. The
-//! file is in WAL mode, which needs shared memory: two machines over a network file system must not share it.
+//! durable once: with many clients a sync of the disk is shared by many, with one it is his own. Reads go beside it, on
+//! threads of their own. The file is in WAL mode, which needs shared memory: two machines over a network file system must
+//! not share it.
 
 mod file;
+mod line;
+mod reader;
 mod writer;
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
 
 use async_trait::async_trait;
 use bygone_core::ClockReading;
 use bytes::Bytes;
-use rusqlite::Connection;
 
+use self::reader::Readers;
 use self::writer::{Change, Writer};
 use super::{Capabilities, Expected, Listing, Storage, StorageError, Stored, Version};
 
-/// Readers kept open for the next one; more are opened while they are needed.
-const IDLE_READERS_MAX: usize = 8;
 /// The largest value: what one row may reasonably hold.
 const VALUE_BYTES_MAX: usize = 64 << 20;
 
 /// A store in a directory.
 #[derive(Debug)]
 pub struct Disk {
-    shared: Arc<Shared>,
+    readers: Readers,
     writer: Writer,
-}
-
-#[derive(Debug)]
-struct Shared {
-    path: PathBuf,
-    readers: Mutex<Vec<Connection>>,
 }
 
 impl Disk {
@@ -41,33 +35,7 @@ impl Disk {
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         let path = file::prepare(directory)?;
         let writer = Writer::start(file::connect_to_write(&path)?)?;
-        Ok(Self { shared: Arc::new(Shared { path, readers: Mutex::default() }), writer })
-    }
-
-    async fn read<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, StorageError> {
-        let shared = Arc::clone(&self.shared);
-        let done = tokio::task::spawn_blocking(move || shared.read(work)).await;
-        done.unwrap_or_else(|error| Err(StorageError::Unavailable { reason: error.to_string() }))
-    }
-}
-
-impl Shared {
-    fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StorageError> {
-        let idle = || self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = idle().pop();
-        let reader = match found {
-            Some(reader) => reader,
-            None => file::connect_to_read(&self.path)?,
-        };
-        let done = work(&reader).map_err(|error| file::failure(&error))?;
-        let mut idle = idle();
-        if idle.len() < IDLE_READERS_MAX {
-            idle.push(reader);
-        }
-        Ok(done)
+        Ok(Self { readers: Readers::start(&path)?, writer })
     }
 }
 
@@ -79,7 +47,7 @@ impl Storage for Disk {
 
     async fn get(&self, key: &str) -> Result<Option<Stored>, StorageError> {
         let key = key.to_owned();
-        self.read(move |reader| file::get(reader, &key)).await
+        self.readers.read(move |reader| file::get(reader, &key)).await
     }
 
     async fn put(&self, key: &str, body: Bytes, expected: Expected<'_>) -> Result<Version, StorageError> {
@@ -99,7 +67,7 @@ impl Storage for Disk {
 
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Listing, StorageError> {
         let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
-        self.read(move |reader| file::list(reader, &prefix, after.as_deref(), limit)).await
+        self.readers.read(move |reader| file::list(reader, &prefix, after.as_deref(), limit)).await
     }
 
     /// The machine's own clock is the store's.

@@ -3,20 +3,25 @@
 //! It takes what waits for it, at most so much, and commits it as one. Whoever comes while the disk is being synced waits
 //! for the next commit, which he then shares: the busier the store, the more each sync is worth.
 
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use bygone_core::{Clock, SystemClock};
 use bytes::Bytes;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::file::failure;
+use super::line::Line;
 use crate::storage::StorageError;
 
 /// The most changes that one commit takes: others wait for the next, which is soon.
 const GROUP_MAX: usize = 1_024;
-/// Changes that wait; beyond, the store says that it has too much to do.
-const WAITING_MAX: usize = 16_384;
+/// The part of a commit's time that the next one may wait for those who are expected.
+const PATIENCE_PART: u32 = 2;
+/// The longest that it may be: a commit may have had to wait for another process.
+const PATIENCE_MAX: Duration = Duration::from_millis(5);
 
 /// A change of one key, under its condition.
 #[derive(Debug)]
@@ -37,28 +42,23 @@ struct Request {
 /// The way to the thread that writes.
 #[derive(Debug)]
 pub(super) struct Writer {
-    requests: Option<SyncSender<Request>>,
+    line: Arc<Line<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(super) fn start(conn: Connection) -> Result<Self, StorageError> {
-        let (requests, waiting) = sync_channel(WAITING_MAX);
+        let line = Arc::new(Line::new());
+        let waiting = Arc::clone(&line);
         let thread = std::thread::Builder::new().name("lease-writer".into()).spawn(move || write_all(&conn, &waiting));
         let thread = thread.map_err(|error| StorageError::Unavailable { reason: error.to_string() })?;
-        Ok(Self { requests: Some(requests), thread: Some(thread) })
+        Ok(Self { line, thread: Some(thread) })
     }
 
     /// Has a change carried out, and waits until it is on the disk.
     pub(super) async fn send(&self, change: Change) -> Answer {
-        let gone = || StorageError::Unavailable { reason: "the writer has ended".to_owned() };
         let (answer, answered) = oneshot::channel();
-        let requests = self.requests.as_ref().ok_or_else(gone)?;
-        match requests.try_send(Request { change, answer }) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_)) => return Err(StorageError::Throttled),
-            Err(TrySendError::Disconnected(_)) => return Err(gone()),
-        }
+        self.line.join(Request { change, answer })?;
         let lost = |_| StorageError::Unknown { reason: "the writer ended before it answered".to_owned() };
         answered.await.map_err(lost)?
     }
@@ -67,7 +67,7 @@ impl Writer {
 impl Drop for Writer {
     /// What was sent is written before the file is closed.
     fn drop(&mut self) {
-        self.requests = None;
+        self.line.close();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -76,16 +76,37 @@ impl Drop for Writer {
     }
 }
 
-fn write_all(conn: &Connection, waiting: &Receiver<Request>) {
-    while let Ok(first) = waiting.recv() {
-        let mut group = vec![first];
-        group.extend(waiting.try_iter().take(GROUP_MAX - 1));
-        commit(conn, group);
+fn write_all(conn: &Connection, line: &Line<Request>) {
+    // However it ends, nobody joins a line that is not served any more.
+    let _closing = Closing(line);
+    let clock = SystemClock::new();
+    let (mut expected, mut patience) = (1, Duration::ZERO);
+    while let Some(group) = line.next_group(expected, patience, GROUP_MAX) {
+        let (began, count) = (clock.elapsed(), group.len());
+        let answers = commit(conn, group);
+        patience = (clock.elapsed().saturating_sub(began) / PATIENCE_PART).min(PATIENCE_MAX);
+        // All who are answered now may come back, to those who wait already.
+        expected = count + line.length();
+        for (answer, outcome) in answers {
+            // Whoever went away does not want to know.
+            let _ = answer.send(outcome);
+        }
     }
 }
 
-/// Carries out a group in one transaction, and answers when it is durable.
-fn commit(conn: &Connection, group: Vec<Request>) {
+/// Closes the line of a thread that has ended, even by a panic.
+struct Closing<'a>(&'a Line<Request>);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+        // Whoever waits is told that his answer is lost.
+        while self.0.next_group(1, Duration::ZERO, GROUP_MAX).is_some() {}
+    }
+}
+
+/// Carries out a group in one transaction. When this is over, it is durable, and everybody may have his answer.
+fn commit(conn: &Connection, group: Vec<Request>) -> Vec<(oneshot::Sender<Answer>, Answer)> {
     let (changes, answers): (Vec<_>, Vec<_>) =
         group.into_iter().map(|request| (request.change, request.answer)).unzip();
     let committed = carry_out(conn, &changes).map_err(|error| failure(&error)).and_then(|outcomes| {
@@ -102,10 +123,7 @@ fn commit(conn: &Connection, group: Vec<Request>) {
         }
         changes.iter().map(|_| Err(error.clone())).collect()
     });
-    for (answer, outcome) in answers.into_iter().zip(outcomes) {
-        // Whoever went away does not want to know.
-        let _ = answer.send(outcome);
-    }
+    answers.into_iter().zip(outcomes).collect()
 }
 
 fn carry_out(conn: &Connection, changes: &[Change]) -> rusqlite::Result<Vec<Answer>> {
