@@ -49,6 +49,8 @@ struct Entry<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     listed: Mutex<HashMap<Namespace, BTreeSet<Hour>>>,
+    /// Whose turn it is to change a list: all who come with the first entry of an hour would want to at once.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl Index {
@@ -93,9 +95,15 @@ impl Index {
         namespace: &Namespace,
         hour: Hour,
     ) -> Result<(), Error> {
-        let known =
-            |listed: &HashMap<Namespace, BTreeSet<Hour>>| listed.get(namespace).map(|hours| hours.contains(&hour));
-        let found = known(&self.listed.lock().unwrap_or_else(PoisonError::into_inner));
+        let known = || {
+            let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+            listed.get(namespace).map(|hours| hours.contains(&hour))
+        };
+        if known() == Some(true) {
+            return Ok(());
+        }
+        let _turn = self.turn.lock().await;
+        let found = known();
         if found == Some(true) {
             return Ok(());
         }
