@@ -197,13 +197,18 @@ impl Shared {
 
     /// The record of a key, read anew.
     pub(crate) async fn read(&self, path: &str) -> Result<Option<Seen>, Error> {
-        let Some(stored) = self.storage.get(path).await? else {
-            self.cache.forget(path);
-            return Ok(None);
-        };
-        let seen = Seen { record: parse(path, &stored.body)?, version: stored.version };
-        self.cache.keep(path, seen.clone());
-        Ok(Some(seen))
+        let seen = self.peek(path).await?;
+        match &seen {
+            Some(seen) => self.cache.keep(path, seen.clone()),
+            None => self.cache.forget(path),
+        }
+        Ok(seen)
+    }
+
+    /// The same for one who only passes by: what others are about to need stays remembered in its place.
+    pub(crate) async fn peek(&self, path: &str) -> Result<Option<Seen>, Error> {
+        let Some(stored) = self.storage.get(path).await? else { return Ok(None) };
+        Ok(Some(Seen { record: parse(path, &stored.body)?, version: stored.version }))
     }
 
     /// Swaps the record of a key of which, likely, nothing is known yet: it is taken for a new one until the store says

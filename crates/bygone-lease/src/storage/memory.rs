@@ -36,7 +36,9 @@ impl Memory {
 #[async_trait]
 impl Storage for Memory {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { proven: true, list: true, delete_if_version: true, value_bytes_max: usize::MAX }
+        // Each is answered before the next can be asked.
+        let (value_bytes_max, requests_at_once) = (usize::MAX, 1);
+        Capabilities { proven: true, list: true, delete_if_version: true, value_bytes_max, requests_at_once }
     }
 
     async fn get(&self, key: &str) -> Result<Option<Stored>, StorageError> {

@@ -123,6 +123,8 @@ pub struct Capabilities {
     pub delete_if_version: bool,
     /// The largest value that one write may have, in bytes.
     pub value_bytes_max: usize,
+    /// How many requests it is good to have under way at once: more would only wait for each other.
+    pub requests_at_once: usize,
 }
 
 /// Why a store did not do what it was asked.

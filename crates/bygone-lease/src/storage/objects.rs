@@ -20,6 +20,8 @@ use super::{Capabilities, Expected, Listed, Listing, Storage, StorageError, Stor
 
 /// The largest value: what one plain upload takes everywhere, and no wire is too slow for.
 const VALUE_BYTES_MAX: usize = 16 << 20;
+/// Enough to hide most of the way there and back, and few enough for a store that has other things to do.
+const REQUESTS_AT_ONCE: usize = 8;
 
 /// A store in a bucket.
 #[derive(Debug)]
@@ -112,6 +114,7 @@ impl Storage for Objects {
             list: capability.list,
             delete_if_version: capability.delete_with_if_match || capability.delete_with_if_version_match,
             value_bytes_max: VALUE_BYTES_MAX,
+            requests_at_once: REQUESTS_AT_ONCE,
         }
     }
 

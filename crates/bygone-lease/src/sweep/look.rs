@@ -157,7 +157,7 @@ impl Shared {
         boundary: Moment,
     ) -> Result<Outlook, Error> {
         let Some(key) = key_of(listed) else { return Ok(Outlook::Unreadable) };
-        match self.read(&layout::record(namespace, &key)).await {
+        match self.peek(&layout::record(namespace, &key)).await {
             Err(Error::Unreadable { .. }) => Ok(Outlook::Unreadable),
             Err(error) => Err(error),
             Ok(None) => Ok(Outlook::Bygone(None)),
@@ -182,7 +182,7 @@ impl Shared {
         let (entry, requests) = self.entry_version(listed).await?;
         let nothing = nothing.after(requests + 1);
         let path = layout::record(namespace, &key);
-        let seen = match self.read(&path).await {
+        let seen = match self.peek(&path).await {
             Err(Error::Unreadable { .. }) => return Ok(unreadable.after(requests + 1)),
             seen => seen?,
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bygone_core::{Boundary, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Target, TargetError};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use jiff::SignedDuration;
 
 use crate::Error;
@@ -13,7 +14,7 @@ use crate::index::{Catalogue, Hours};
 use crate::layout::{self, Hour};
 use crate::moment::Moment;
 use crate::name::Namespace;
-use crate::storage::{Listed, StorageError};
+use crate::storage::{Listed, Listing, StorageError};
 use crate::store::LeaseStore;
 use crate::sweep::HOUR_MARGIN;
 use crate::sweep::gate::Gate;
@@ -215,6 +216,41 @@ impl LeaseTarget {
         }
     }
 
+    /// Does something with every entry of a listing, in order; with several at once where they are of different keys and the
+    /// store is good at that.
+    async fn at_once<T>(
+        &self,
+        place: &Place,
+        listing: &Listing,
+        each: impl Iterator<Item = impl Future<Output = Result<T, Error>> + Send>,
+    ) -> Result<Vec<T>, Error> {
+        let is_apart = matches!(place, Place::Leases(..)) && !listing.keys.iter().any(|l| layout::is_errand(&l.key));
+        let most = if is_apart { self.store.shared.storage.capabilities().requests_at_once.max(1) } else { 1 };
+        // Each in a place of its own: they are large, and would be moved about.
+        let boxed: Vec<_> = each.map(Box::pin).collect();
+        stream::iter(boxed).buffered(most).try_collect().await
+    }
+
+    /// Follows the entries of a listing as its gate lets it pass, and none behind that.
+    async fn one_by_one(
+        &self,
+        gate: &Gate,
+        place: &Place,
+        listing: &Listing,
+        boundary: Moment,
+    ) -> Result<Vec<Looked>, Error> {
+        let mut all_looked = Vec::new();
+        for listed in &listing.keys {
+            if !gate.pass().await {
+                break;
+            }
+            let looked = self.look(place, listed, boundary).await?;
+            gate.spend(looked.requests);
+            all_looked.push(looked);
+        }
+        Ok(all_looked)
+    }
+
     /// Foresees what a sweep would do.
     async fn census(&self, rounds: &VecDeque<Round>, boundary: Moment) -> Result<Census, Error> {
         let (shared, mut census) = (&self.store.shared, Census::default());
@@ -224,9 +260,10 @@ impl LeaseTarget {
             loop {
                 let listing = shared.storage.list(&prefix, after.as_deref(), LISTING_KEYS).await?;
                 census.requests += 1;
-                for listed in &listing.keys {
+                let foreseen = listing.keys.iter().map(|listed| self.foresee(&round.place, listed, boundary));
+                for outlook in self.at_once(&round.place, &listing, foreseen).await? {
                     census.requests += 1;
-                    match self.foresee(&round.place, listed, boundary).await? {
+                    match outlook {
                         Outlook::Stays => {}
                         Outlook::Unreadable => census.unreadable += 1,
                         Outlook::Bygone(deadline) => {
@@ -252,33 +289,25 @@ impl LeaseTarget {
         let prefix = round.place.prefix();
         let limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, LISTING_KEYS);
         let limit = if care == Care::KeepBack { 1 } else { limit };
-        let mut is_stopped = false;
         let listing = shared.storage.list(&prefix, round.after.as_deref(), limit).await?;
         page.requests += 1;
-        for listed in &listing.keys {
-            if let Some(gate) = &self.gate
-                && !gate.pass().await
-            {
-                is_stopped = true;
-                break;
-            }
-            let kept = if care == Care::KeepBack {
-                Some(Kept::Conflict)
-            } else {
-                let looked = self.look(&round.place, listed, boundary).await?;
-                page.requests += looked.requests;
-                if let Some(gate) = &self.gate {
-                    gate.spend(looked.requests);
-                }
-                self.counts.add(looked, &round.place);
-                page.tally.removed += u64::from(looked.did_something());
-                round.left |= !looked.entry_removed;
-                looked.kept
-            };
+        let all_looked = if care == Care::KeepBack {
+            listing.keys.iter().map(|_| Looked::default().conflict()).collect()
+        } else if let Some(gate) = &self.gate {
+            self.one_by_one(gate, &round.place, &listing, boundary).await?
+        } else {
+            let looks = listing.keys.iter().map(|listed| self.look(&round.place, listed, boundary));
+            self.at_once(&round.place, &listing, looks).await?
+        };
+        let is_stopped = all_looked.len() < listing.keys.len();
+        for (listed, looked) in listing.keys.iter().zip(all_looked) {
+            page.requests += looked.requests;
+            page.tally.removed += u64::from(looked.did_something());
+            self.counts.add(looked, &round.place);
             // What cannot be read was counted by the survey; what lives is none of the policy's items.
-            page.tally.kept_back.conflict += u64::from(kept == Some(Kept::Conflict));
-            round.left |= kept.is_some();
-            self.left |= kept.is_some();
+            page.tally.kept_back.conflict += u64::from(looked.kept == Some(Kept::Conflict));
+            round.left |= !looked.entry_removed || looked.kept.is_some();
+            self.left |= looked.kept.is_some();
             round.after = Some(listed.key.clone());
         }
         page.tally.examined = page.tally.removed + page.tally.kept_back.conflict;

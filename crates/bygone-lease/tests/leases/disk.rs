@@ -1,9 +1,15 @@
 //! The store on disk: shared by processes, durable before it answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bygone_core::{Boundary, Budget, Clock, Job, ManualClock, Outcome, Sweep};
 use bygone_lease::storage::{Disk, Expected, Storage, StorageError};
+use bygone_lease::{Acquire, LeaseStore, LeaseTarget, Options, SeededChance, Swept};
 use bytes::Bytes;
+
+use super::shelf::ask;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_written_is_there_after_it_was_closed() {
@@ -94,4 +100,38 @@ async fn whoever_was_answered_reads_what_he_wrote_however_many_read() {
         writer.await.unwrap();
     }
     assert_eq!(disk.list("k/", None, 100).await.unwrap().keys.len(), 64);
+}
+
+/// A sweeper of this store has many entries in hand at once, and each is of another key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_takes_what_is_over_and_leaves_every_one_that_lives() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = Arc::new(Disk::open(directory.path()).unwrap());
+    let clock = Arc::new(ManualClock::at("2026-11-18T12:10:00Z".parse().unwrap()));
+    let chance = Arc::new(SeededChance::new(1));
+    let store = LeaseStore::open_by(Arc::clone(&disk), Options::default(), clock.clone(), chance).await.unwrap();
+    // Over, over at the very moment of the sweep, which is not over, and alive.
+    let ttl = |at: usize| Duration::from_secs([30, 60, 600][at % 3]);
+    for at in 0..150 {
+        store.acquire(&Acquire { ttl: Some(ttl(at)), ..ask(&format!("{at:03}"), "a") }).await.unwrap();
+    }
+    clock.advance(Duration::from_secs(60));
+    let target = LeaseTarget::new(Swept::Leases, "leases", "store", &store);
+    let sweep = Sweep::new(clock.clone(), Boundary::at(clock.now()));
+    let report = sweep.run(vec![Job::new(Box::new(target), Budget::default())]).await.policies.remove(0);
+    assert_eq!((report.outcome, report.tally.removed, report.tally.kept_back.total()), (Outcome::Complete, 50, 0));
+    let mut entries: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for listed in disk.list("jobs/.lease-index/20", None, 1_000).await.unwrap().keys {
+        let (hour, key) = listed.key["jobs/.lease-index/".len()..].split_once('/').unwrap();
+        entries.entry(key.to_owned()).or_default().push(hour.to_owned());
+    }
+    for at in 0..150 {
+        let key = format!("{at:03}");
+        let record = disk.get(&format!("jobs/meta/{key}")).await.unwrap().unwrap();
+        let record: serde_json::Value = serde_json::from_slice(&record.body).unwrap();
+        let (owner, hour) = if at % 3 == 0 { (None, "2026111912") } else { (Some("a"), "2026111812") };
+        assert_eq!(record["lease"]["owner"].as_str(), owner, "{key}");
+        assert_eq!(entries[&key], [hour], "{key}");
+    }
+    assert_eq!(entries.len(), 150);
 }

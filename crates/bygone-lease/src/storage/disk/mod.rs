@@ -22,6 +22,8 @@ use super::{Capabilities, Expected, Listing, Storage, StorageError, Stored, Vers
 
 /// The largest value: what one row may reasonably hold.
 const VALUE_BYTES_MAX: usize = 64 << 20;
+/// So many share a sync of the disk that carrying them out takes longer than the sync.
+const REQUESTS_AT_ONCE: usize = 256;
 
 /// A store in a directory.
 #[derive(Debug)]
@@ -42,7 +44,13 @@ impl Disk {
 #[async_trait]
 impl Storage for Disk {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { proven: true, list: true, delete_if_version: true, value_bytes_max: VALUE_BYTES_MAX }
+        Capabilities {
+            proven: true,
+            list: true,
+            delete_if_version: true,
+            value_bytes_max: VALUE_BYTES_MAX,
+            requests_at_once: REQUESTS_AT_ONCE,
+        }
     }
 
     async fn get(&self, key: &str) -> Result<Option<Stored>, StorageError> {
