@@ -180,6 +180,7 @@ impl Shared {
         if self.letters.is_passed(path, listed.version.as_ref(), self.now()) {
             return Ok(Offer::Passed);
         }
+        let Some(_claim) = self.letters.claim(path) else { return Ok(Offer::Passed) };
         let Some(stored) = self.storage.get(path).await? else { return Ok(Offer::Passed) };
         let message = match Message::parse(path, &stored.body) {
             Ok(message) => message,

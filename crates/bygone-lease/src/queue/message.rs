@@ -1,6 +1,6 @@
 //! A message as it stands in the store, and what this process remembers of those that it passed over.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -89,6 +89,21 @@ pub(crate) struct Letters {
     passed: Mutex<HashMap<String, (Version, Moment)>>,
     /// Those that we delivered, so that what their workers do with them needs no read.
     in_hand: Mutex<HashMap<String, (Message, Version)>>,
+    /// Those that somebody here is about to take. All workers see the same one first, and only one can have it.
+    claimed: Mutex<HashSet<String>>,
+}
+
+/// A message that nobody else of this process tries to take while this lives.
+#[derive(Debug)]
+pub(crate) struct Claim<'a> {
+    letters: &'a Letters,
+    path: String,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.letters.claimed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+    }
 }
 
 impl Letters {
@@ -99,6 +114,12 @@ impl Letters {
             passed.clear();
         }
         passed.insert(path.to_owned(), (version, until));
+    }
+
+    /// Claims a message; `None` while somebody else here has a claim to it.
+    pub(crate) fn claim(&self, path: &str) -> Option<Claim<'_>> {
+        let is_new = self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+        is_new.then(|| Claim { letters: self, path: path.to_owned() })
     }
 
     /// Remembers a message that was delivered.
@@ -125,6 +146,16 @@ impl Letters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_claim_is_one_workers_and_ends_with_him() {
+        let letters = Letters::default();
+        let first = letters.claim("a").unwrap();
+        assert!(letters.claim("a").is_none());
+        assert!(letters.claim("b").is_some());
+        drop(first);
+        assert!(letters.claim("a").is_some());
+    }
 
     #[test]
     fn names_sort_by_time_and_are_read_back() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bygone_lease::storage::{Counting, Fault, Faulty, Memory, Request, Requests, Storage};
+use bygone_lease::storage::{Counting, Disk, Fault, Faulty, Memory, Request, Requests, Storage};
 use bygone_lease::{
     Acked, Acquire, Delivery, Enqueue, Error, IfVersion, LeaseStore, Nack, Options, Queue, QueueName, QueueStats,
     SeededChance, Swept, TxnId, Wait,
@@ -385,4 +385,37 @@ async fn a_message_that_another_has_by_now_is_not_acknowledged_after_a_lost_requ
     assert_eq!(store.ack(&first).await.unwrap_err().code(), "fencing_mismatch");
     assert_eq!(other.queue_stats(&queue()).await.unwrap().messages, 1);
     assert_eq!(other.ack(taken.get().unwrap()).await.unwrap(), Acked::Now);
+}
+
+/// All see the same message first. Whoever finds another one at it goes on to the next, and nobody loses a race.
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_of_one_process_do_not_race_for_a_message() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Arc::new(Counting::new(Disk::open(directory.path()).unwrap()));
+    let store = LeaseStore::open(Arc::clone(&storage), Options::default()).await.unwrap();
+    for at in 0..80 {
+        store.enqueue(&queue(), &saying(&format!("{at}"))).await.unwrap();
+    }
+    let before = storage.requests();
+    let workers: Vec<_> = (0..8)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let mut done = Vec::new();
+                while let Some(delivery) = take_one(&store).await {
+                    assert_eq!(store.ack(&delivery).await.unwrap(), Acked::Now);
+                    done.extend(texts(&[delivery]).iter().map(|text| text.parse::<u32>().unwrap()));
+                }
+                done
+            })
+        })
+        .collect();
+    let mut done = Vec::new();
+    for worker in workers {
+        done.extend(worker.await.unwrap());
+    }
+    done.sort_unstable();
+    assert_eq!(done, (0..80).collect::<Vec<_>>());
+    let requests = storage.requests().since(before);
+    assert_eq!((requests.puts, requests.deletes), (80, 80), "each is taken by one swap");
 }
