@@ -5,12 +5,16 @@
 //! the bars that the project sets itself are ratios. One module a bench; this file only wires them.
 
 mod choice;
+mod crowd;
+mod disk;
 mod engine;
 mod failure;
 mod files;
+mod leases;
 mod machine;
 mod noise;
 mod output;
+mod queue;
 mod report;
 mod rows;
 mod server;
@@ -52,6 +56,10 @@ enum Bench {
     Tokens(tokens::Options),
     /// Directory trees and staging areas, beside what a shell has for them.
     Files(files::Options),
+    /// Leases on disk, beside locks in Redis and etcd.
+    Leases(leases::Options),
+    /// Queues on disk, beside streams of Redis.
+    Queue(queue::Options),
 }
 
 #[tokio::main]
@@ -61,6 +69,8 @@ async fn main() -> ExitCode {
         Bench::Rows(options) => rows::run(&options, common).await,
         Bench::Tokens(options) => tokens::run(&options, common).await,
         Bench::Files(options) => files::run(&options, common).await,
+        Bench::Leases(options) => leases::run(&options, common).await,
+        Bench::Queue(options) => queue::run(&options, common).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
