@@ -34,6 +34,7 @@ pub use disk::Disk;
 pub use faulty::{Fault, Faulty, Request, Script};
 pub use memory::Memory;
 pub use objects::Objects;
+pub(crate) use proof::PROOF;
 pub use proof::Proven;
 
 /// A compare-and-swap store.

@@ -22,7 +22,7 @@ use crate::document;
 use crate::ids::Ids;
 
 /// Where the proof is remembered.
-const PROOF: &str = ".bygone/proof.json";
+pub(crate) const PROOF: &str = ".bygone/proof.json";
 /// Those who race for a key at once, and how often.
 const RACERS: usize = 4;
 const RACES: usize = 2;

@@ -61,6 +61,16 @@ impl LeaseStore {
         Ok(TxnId(id))
     }
 
+    /// The same for a transaction that other processes work on, too: it is written at once, so that they know of it.
+    pub async fn begin_shared(&self, ttl: Option<Duration>) -> Result<TxnId, Error> {
+        let shared = &*self.shared;
+        let _operation = shared.activity.begin();
+        let txn = self.begin(ttl)?;
+        // Until when is said already: it is enough to write that.
+        shared.join(txn.0, None, shared.now()).await?;
+        Ok(txn)
+    }
+
     /// Takes the lease of a key and stages a change of its state, in one step. `acquire` must name a transaction.
     pub async fn stage(&self, acquire: &Acquire, state: &[u8], if_version: IfVersion) -> Result<Lease, Error> {
         let shared = &*self.shared;

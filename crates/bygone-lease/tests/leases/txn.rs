@@ -41,6 +41,28 @@ fn some(x: &str, y: &str) -> (Option<String>, Option<String>) {
     (Some(x.to_owned()), Some(y.to_owned()))
 }
 
+/// Each command of a shell is a process of its own.
+#[tokio::test]
+async fn a_shared_transaction_is_known_to_other_processes() {
+    let shelf = Shelf::new().await;
+    let txn = shelf.store.begin_shared(Some(LONG)).await.unwrap();
+    let (one, other) = (shelf.another_process().await, shelf.another_process().await);
+    assert_eq!(other.txn_expires_at(txn).await.unwrap(), Some(shelf.now().plus(LONG)), "as long as was asked for");
+    stage(&one, txn, "x", "1").await;
+    stage(&other, txn, "y", "2").await;
+    assert_eq!(both(&shelf.another_process().await).await, (None, None));
+    shelf.another_process().await.commit(txn).await.unwrap();
+    assert_eq!(both(&shelf.another_process().await).await, some("1", "2"));
+
+    let unknown = shelf.store.begin(None).unwrap();
+    assert_eq!(one.txn_expires_at(unknown).await.unwrap(), None, "one that is not shared is not known");
+    let abandoned = shelf.store.begin_shared(Some(LONG)).await.unwrap();
+    stage(&one, abandoned, "x", "9").await;
+    shelf.pass(LONG * 2);
+    one.commit(abandoned).await.unwrap_err();
+    assert_eq!(both(&shelf.another_process().await).await, some("1", "2"));
+}
+
 async fn keys(shelf: &Shelf, prefix: &str) -> Vec<String> {
     shelf.keys(prefix).await
 }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, named_params
 
 use crate::storage::{Listed, Listing, StorageError, Stored, Version};
 
-const FILE: &str = "leases.db";
+pub(super) const FILE: &str = "leases.db";
 /// Marks the file as ours, in its header: `byln` in ASCII.
 const APPLICATION_ID: i32 = 0x6279_6c6e;
 const FORMAT: i32 = 1;

@@ -39,6 +39,11 @@ impl Disk {
         let writer = Writer::start(file::connect_to_write(&path)?)?;
         Ok(Self { readers: Readers::start(&path)?, writer })
     }
+
+    /// Whether a directory has a store in it. Nothing is made.
+    pub fn is_in(directory: &Path) -> bool {
+        directory.join(file::FILE).is_file()
+    }
 }
 
 #[async_trait]
