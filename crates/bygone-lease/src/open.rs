@@ -163,14 +163,6 @@ impl StoreUrl {
         }
     }
 
-    /// The same place, named so that it means the same in every directory.
-    pub fn absolute(&self) -> std::io::Result<Self> {
-        Ok(Self(match &self.0 {
-            Place::Directory(directory) => Place::Directory(std::path::absolute(directory)?),
-            bucket @ Place::Bucket(_) => bucket.clone(),
-        }))
-    }
-
     /// The directory, if it is one.
     pub fn directory(&self) -> Option<&std::path::Path> {
         match &self.0 {
@@ -254,7 +246,6 @@ mod tests {
             assert_eq!(parse(url).unwrap().directory(), Some(std::path::Path::new(path)), "{url}");
         }
         assert_eq!(parse("file:///var/x").unwrap().to_string(), "file:/var/x");
-        assert!(parse("file:x").unwrap().absolute().unwrap().directory().unwrap().is_absolute());
     }
 
     #[test]
