@@ -76,15 +76,18 @@ async fn warnings(
     mut found: Vec<assembly::Finding>,
 ) -> Result<Vec<assembly::Finding>, TargetError> {
     let survey = bound.target().survey(boundary).await?;
-    let BoundTarget::Rows(target) = bound else {
-        let plain = |message| assembly::Finding {
-            code: "files::survey",
-            key: "source",
-            message,
-            help: "docs/configuration.md says what it means".to_owned(),
-        };
-        found.extend(survey.warnings.into_iter().map(plain));
-        return Ok(found);
+    let target = match bound {
+        BoundTarget::Rows(target) => target,
+        BoundTarget::Other(_, sketch) => {
+            let plain = |message| assembly::Finding {
+                code: sketch.survey_code,
+                key: "source",
+                message,
+                help: "docs/configuration.md says what it means".to_owned(),
+            };
+            found.extend(survey.warnings.into_iter().map(plain));
+            return Ok(found);
+        }
     };
     let plain = |message: String, help: &str| assembly::Finding {
         code: "rows::uncounted",

@@ -1,5 +1,8 @@
 //! Exit codes, the part of the contract that scripts see.
 
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
 use bygone_core::{ErrorKind, Outcome, PolicyReport};
 
 /// How the program ends.
@@ -21,6 +24,8 @@ pub(crate) enum Exit {
     Unreachable,
     /// Somebody else has the source to themselves: try again.
     Busy,
+    /// A lease, or a delivery, was somebody's and is no longer.
+    LeaseLost,
     /// As the command that was run for the user ended.
     Command(u8),
 }
@@ -37,8 +42,16 @@ impl Exit {
             Self::Config => 65,
             Self::Unreachable => 69,
             Self::Busy => 75,
+            // The first number behind those that sysexits.h knows.
+            Self::LeaseLost => 79,
             Self::Command(code) => code,
         }
+    }
+
+    /// The command's own code; 128 and more for one that a signal ended, as shells have it.
+    pub(crate) fn of_command(status: ExitStatus) -> Self {
+        let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+        Self::Command(u8::try_from(code).unwrap_or(1))
     }
 
     /// What an error of this kind ends in.
@@ -52,7 +65,7 @@ impl Exit {
         }
     }
 
-    /// The graver of two: a failure before a source that is down, that before one that is busy, a wrong policy, a brake.
+    /// The graver of two: a failure before a lost lease, a source that is down, one that is busy, a wrong policy, a brake.
     pub(crate) fn graver(self, other: Self) -> Self {
         let weight = |exit| match exit {
             Self::Done => 0,
@@ -61,8 +74,9 @@ impl Exit {
             Self::Config => 3,
             Self::Busy => 4,
             Self::Unreachable => 5,
-            Self::Failed | Self::Command(_) => 6,
-            Self::Usage => 7,
+            Self::LeaseLost => 6,
+            Self::Failed | Self::Command(_) => 7,
+            Self::Usage => 8,
         };
         if weight(other) > weight(self) { other } else { self }
     }

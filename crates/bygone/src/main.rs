@@ -10,14 +10,18 @@ mod grants;
 mod guard;
 mod index;
 mod init;
+mod lease;
 mod output;
 mod packs;
 mod plan;
 mod problem;
+mod queue;
 mod signals;
 mod stage;
+mod store;
 mod sweep;
 mod tokens;
+mod txn;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -97,9 +101,16 @@ fn runtime() -> Result<tokio::runtime::Runtime, Problem> {
 }
 
 async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    // Steps of a store have no pages to wait for: a signal ends them as it ends any program.
+    match &verb {
+        Verb::Lease(flags) => return Box::pin(lease::run(global, flags, &clock)).await,
+        Verb::Queue(flags) => return Box::pin(queue::run(global, flags, &clock)).await,
+        Verb::Txn(flags) => return Box::pin(txn::run(global, flags, &clock)).await,
+        _ => {}
+    }
     let cancel =
         signals::cancellation().map_err(|error| Problem::failed(format!("cannot listen to signals: {error}")))?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     match &verb {
         Verb::Demo(flags) => return demo::run(flags, &clock, cancel).await,
         Verb::Init(flags) => {
@@ -130,10 +141,13 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
         Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
         Verb::Demo(_)
         | Verb::Init(_)
+        | Verb::Lease(_)
         | Verb::Packs(_)
+        | Verb::Queue(_)
         | Verb::Schema
         | Verb::Stage(_)
         | Verb::Tokens(_)
+        | Verb::Txn(_)
         | Verb::Completions { .. }
         | Verb::Man => Ok(Exit::Done),
     }

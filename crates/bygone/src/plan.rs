@@ -232,6 +232,7 @@ pub(crate) fn definition(config: &Config, policy: &Policy) -> String {
         Subject::Tree(tree) => files_definition(source, tree),
         Subject::Prefix(prefix) => files_definition(source, prefix),
         Subject::Stage(stage) => files_definition(source, stage),
+        Subject::Leases(leases) => files_definition(source, leases),
     };
     said.to_string()
 }

@@ -2,9 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -267,14 +265,8 @@ async fn exec(stage: &Stage, id: &AttachmentId, command: &[OsString], clock: &dy
         }
     };
     hold.release().map_err(|error| problem(&error))?;
-    ended(status)
-}
-
-/// The command's own code; 128 and more for one that a signal ended, as shells have it.
-fn ended(status: io::Result<ExitStatus>) -> Result<Exit, Problem> {
     let status = status.map_err(|error| Problem::failed(format!("cannot wait for the command: {error}")))?;
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-    Ok(Exit::Command(u8::try_from(code).unwrap_or(1)))
+    Ok(Exit::of_command(status))
 }
 
 fn lifetime(ttl: Lifetime) -> Result<Ttl, Problem> {

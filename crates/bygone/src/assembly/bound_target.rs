@@ -22,6 +22,8 @@ pub(crate) struct Sketch {
     pub(crate) why: &'static str,
     /// What somebody should know before the first page.
     pub(crate) findings: Vec<Finding>,
+    /// The code of what its survey has to say.
+    pub(crate) survey_code: &'static str,
 }
 
 /// Something that somebody should look at although a sweep would run.

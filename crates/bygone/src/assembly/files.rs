@@ -13,6 +13,9 @@ use jiff::tz::TimeZone;
 use super::{Access, BoundTarget, Finding, Sketch};
 use crate::config::{self, FileDeadline, Policy, Prefix, Subject, Tree};
 
+/// The code of what surveys of files and objects have to say.
+const SURVEY: &str = "files::survey";
+
 /// Binds a policy over a directory.
 pub(super) fn in_directory(
     directory: &Path,
@@ -33,10 +36,11 @@ pub(super) fn in_directory(
                 walk: "manifest",
                 why: "the manifest keeps deadlines in their order",
                 findings: Vec::new(),
+                survey_code: SURVEY,
             };
             Ok(BoundTarget::Other(Box::new(target.keeping(stage.keep)), sketch))
         }
-        Subject::Rows(_) => Err(misfit(policy)),
+        Subject::Rows(_) | Subject::Leases(_) => Err(misfit(policy)),
     }
 }
 
@@ -68,6 +72,7 @@ pub(super) fn in_bucket(bucket: &Bucket, policy: &Policy) -> Result<BoundTarget,
         walk: "listing",
         why: "object stores list keys in their order, and know no other",
         findings: Vec::new(),
+        survey_code: SURVEY,
     };
     Ok(BoundTarget::Other(Box::new(target), sketch))
 }
@@ -91,6 +96,7 @@ fn bound_tree(policy: TreePolicy) -> Result<BoundTarget, TargetError> {
         walk: "tree",
         why: "directories know no order of age: every entry is looked at",
         findings: target.preflight().into_iter().map(found).collect(),
+        survey_code: SURVEY,
     };
     Ok(BoundTarget::Other(Box::new(target), sketch))
 }

@@ -2,6 +2,7 @@
 
 mod bound_target;
 mod files;
+mod leases;
 mod rows;
 mod source;
 
@@ -133,7 +134,7 @@ pub(crate) async fn assemble<'a>(
     let mut bound = Vec::new();
     for policy in policies {
         let target = match &sources[policy.source.as_str()] {
-            Ok(source) => bind(source, policy, access, clock).await,
+            Ok(source) => bind(config, source, policy, access, clock).await,
             Err(error) => Err(error.to_error()),
         };
         bound.push(Bound { policy, target, frees: Vec::new() });
@@ -142,6 +143,7 @@ pub(crate) async fn assemble<'a>(
 }
 
 async fn bind(
+    config: &Config,
     source: &Opened,
     policy: &Policy,
     access: Access,
@@ -151,6 +153,10 @@ async fn bind(
         (Opened::Database(database), Subject::Rows(rows)) => {
             let target = RowTarget::bind(database, &row_policy(&policy.name, rows)).await?;
             Ok(BoundTarget::Rows(Box::new(target)))
+        }
+        (Opened::Directory(_) | Opened::Bucket(_), Subject::Leases(leases)) => {
+            let url = config.sources[&policy.source].url.expose();
+            leases::bind(url, policy, leases, access, clock).await
         }
         (Opened::Directory(directory), _) => files::in_directory(directory, policy, access, clock),
         (Opened::Bucket(bucket), _) => files::in_bucket(bucket, policy),

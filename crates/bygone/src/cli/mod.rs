@@ -1,6 +1,10 @@
 //! The command line: verbs, flags, help.
 
+pub(crate) mod lease;
+pub(crate) mod queue;
 pub(crate) mod stage;
+pub(crate) mod store;
+pub(crate) mod txn;
 
 use std::path::PathBuf;
 
@@ -8,7 +12,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use jiff::{SignedDuration, Timestamp};
 
+use self::lease::Lease;
+use self::queue::Queue;
 use self::stage::Stage;
+use self::txn::Txn;
 use crate::config;
 
 /// Removes what is past its time: never early, in small bounded steps, and shows what it did.
@@ -49,7 +56,7 @@ pub(crate) enum Format {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Show it all at work on a throw-away database and directories.
+    /// Show it all at work on a throw-away database, directories and lease store.
     Demo(Demo),
     /// Read a live schema, directory or bucket and write a configuration that proposes policies for it.
     Init(Init),
@@ -71,6 +78,12 @@ pub(crate) enum Verb {
     Packs(Packs),
     /// Print the JSON Schema of the configuration file.
     Schema,
+    /// Leases of keys, and the state that they guard: over a directory or a bucket, from the shell.
+    Lease(Lease),
+    /// Queues of messages, in the same stores.
+    Queue(Queue),
+    /// Transactions: several keys of a store change together, or none does.
+    Txn(Txn),
     /// Files with a lifetime: stage them, and get paths that are good until their deadline.
     Stage(Stage),
     /// What belongs to the stores of the bygone-tokens library.

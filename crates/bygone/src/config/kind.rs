@@ -17,11 +17,18 @@ pub(super) enum Kind {
     Prefix,
     /// Files of a staging area.
     Stage,
+    /// What a lease store holds.
+    Leases,
 }
 
 /// Every kind by its name.
-const KINDS: [(&str, Kind); 4] =
-    [("rows", Kind::Rows), ("tree", Kind::Tree), ("prefix", Kind::Prefix), ("stage", Kind::Stage)];
+const KINDS: [(&str, Kind); 5] = [
+    ("rows", Kind::Rows),
+    ("tree", Kind::Tree),
+    ("prefix", Kind::Prefix),
+    ("stage", Kind::Stage),
+    ("leases", Kind::Leases),
+];
 
 /// The keys that only some kinds have, with those kinds. All other keys go
 /// with every kind.
@@ -65,8 +72,8 @@ impl Kind {
             None => "not a kind".to_owned(),
         };
         let problem = Problem::new(Code::BadValue, format!("there is no kind {:?}", text.written)).label(label).help(
-            "write \"rows\" (a table), \"tree\" (a directory), \"prefix\" (objects of a bucket) or \"stage\" \
-             (a staging area)",
+            "write \"rows\" (a table), \"tree\" (a directory), \"prefix\" (objects of a bucket), \"stage\" \
+             (a staging area) or \"leases\" (a lease store)",
         );
         let span = text.span;
         fields.reader().report(span.offset()..span.offset() + span.len(), problem);
@@ -96,13 +103,14 @@ impl Kind {
         let fits = match self {
             Self::Rows => place == Place::Database,
             Self::Tree | Self::Stage => place == Place::Directory,
-            Self::Prefix => place != Place::Database,
+            Self::Prefix | Self::Leases => place != Place::Database,
         };
         if !fits {
             let (what, urls) = match self {
                 Self::Rows => ("a database", "`postgres://`, `mysql://`, `mariadb://` or `sqlite:`"),
                 Self::Tree | Self::Stage => ("a directory", "`file:/path`"),
                 Self::Prefix => ("a bucket", "`s3://`, `az://` or `gs://`, or `file:/path`"),
+                Self::Leases => ("a directory or a bucket", "`file:/path`, `s3://`, `az://` or `gs://`"),
             };
             let problem = Problem::new(
                 Code::BadValue,

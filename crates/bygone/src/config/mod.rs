@@ -26,6 +26,7 @@ mod fields;
 mod files;
 mod interpolate;
 mod kind;
+mod leases;
 mod limits;
 mod model;
 mod names;
@@ -60,7 +61,7 @@ pub(crate) use error::ConfigError;
 pub(crate) use interpolate::{Env, ProcessEnv};
 pub(crate) use model::{
     Action, Assignment, Brake, ColumnRef, Condition, Config, Deadline, DeadlineColumn, FileDeadline, Format, KeyDate,
-    NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Source, Subject, Tree,
+    Leases, NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Source, Subject, Tree,
 };
 pub(crate) use schema::json_schema;
 pub(crate) use suggest::nearest;

@@ -99,6 +99,8 @@ impl Policy {
             Subject::Tree(tree) => tree.keep,
             Subject::Prefix(prefix) => Some(prefix.keep),
             Subject::Stage(stage) => Some(stage.keep),
+            // It is part of the deadlines that the store tells.
+            Subject::Leases(_) => Some(SignedDuration::ZERO),
         }
     }
 }
@@ -114,6 +116,8 @@ pub(crate) enum Subject {
     Prefix(Prefix),
     /// Files of a staging area.
     Stage(Stage),
+    /// Leases, transactions and their decisions in a lease store.
+    Leases(Leases),
 }
 
 /// Which rows of a table are past their time, and what becomes of them.
@@ -227,6 +231,14 @@ pub(crate) enum ObjectDeadline {
 #[derive(Debug, Clone)]
 pub(crate) struct Stage {
     /// How long a file stays after its deadline.
+    pub(crate) keep: SignedDuration,
+}
+
+/// What of a lease store is past its time: the store knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Leases {
+    /// How long the record of a key stays after nothing is left in it: at
+    /// least an hour.
     pub(crate) keep: SignedDuration,
 }
 

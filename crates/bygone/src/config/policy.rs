@@ -62,8 +62,9 @@ pub(super) struct RawPolicy {
     pub(super) source: Option<Text>,
     /// What kind of items it sweeps: "rows" of a table (the default where
     /// `table` stands), files of a directory "tree", objects under a bucket's
-    /// "prefix", or files of a staging area, "stage".
-    #[schemars(with = "Option<String>", extend("enum" = ["rows", "tree", "prefix", "stage"]))]
+    /// "prefix", files of a staging area, "stage", or what a lease store
+    /// holds, "leases".
+    #[schemars(with = "Option<String>", extend("enum" = ["rows", "tree", "prefix", "stage", "leases"]))]
     pub(super) kind: Option<Kind>,
     /// The table.
     #[schemars(length(min = 1))]
@@ -226,13 +227,13 @@ fn check_companions(kind: Option<Kind>, fields: &mut Fields<'_, '_, '_>) {
             fields.lacks_all(&[["keep"].as_slice(), &LIMITS].concat(), help);
         }
         Kind::Prefix => fields.require("keep", "say how long objects stay: `keep = \"30d\"`"),
-        Kind::Stage => {}
+        Kind::Stage | Kind::Leases => {}
     }
 }
 
 fn check_rows(fields: &mut Fields<'_, '_, '_>) {
-    let help = "name the table: `table = \"access_tokens\"`; for files or objects, say `kind = \"tree\"`, \"prefix\" \
-                or \"stage\"";
+    let help = "name the table: `table = \"access_tokens\"`; for anything else, say `kind = \"tree\"`, \"prefix\", \
+                \"stage\" or \"leases\"";
     fields.require("table", help);
     let help = "name the column that holds the deadline: `deadline = \"expires_at\"`; \
                 or say how many rows stay: `newest = 10`";
@@ -252,7 +253,8 @@ fn check_rows(fields: &mut Fields<'_, '_, '_>) {
 /// What each kind needs, for the JSON Schema.
 fn kinds() -> serde_json::Value {
     let of = |kind: &str| json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
-    let others = json!({ "properties": { "kind": { "enum": ["tree", "prefix", "stage"] } }, "required": ["kind"] });
+    let others =
+        json!({ "properties": { "kind": { "enum": ["tree", "prefix", "stage", "leases"] } }, "required": ["kind"] });
     json!([
         { "if": { "not": others }, "then": {
             "required": ["table"],

@@ -19,7 +19,7 @@ use super::raw::{RawFile, RawSource};
 use super::suggest::nearest;
 use super::values::{Located, Text};
 use super::via::RawConditions;
-use super::{action, condition, deadline, files, newest, order, references, url, uses, via};
+use super::{action, condition, deadline, files, leases, newest, order, references, url, uses, via};
 
 /// How far clocks may differ where the file does not say.
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
@@ -184,6 +184,7 @@ fn policy(mut raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Opti
         Some(Kind::Tree) => files::tree(raw, findings).map(Subject::Tree),
         Some(Kind::Prefix) => files::prefix(raw, findings).map(Subject::Prefix),
         Some(Kind::Stage) => Some(Subject::Stage(files::stage(&raw))),
+        Some(Kind::Leases) => leases::resolve(&raw, findings).map(Subject::Leases),
         None => None,
     };
     Some(Policy {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bygone_core::{Clock, ErrorKind, Survey, TargetError, format_instant};
 use bygone_files::stage::Stage;
+use bygone_lease::storage::Disk;
 
 use super::{Proposals, SOURCE, quoted};
 use crate::assembly::{Access, Assembly, assemble, directory};
@@ -57,6 +58,9 @@ fn propose(url: &str) -> Result<Proposal, TargetError> {
     }
     if Stage::inspect(directory(url)?).is_ok() {
         return Ok(Proposal { what: "staging area", lines: policy("staged-files", "stage") });
+    }
+    if Disk::is_in(&directory(url)?) {
+        return Ok(Proposal { what: "lease store", lines: policy("leases", "leases") });
     }
     let lines = [policy("old-files", "tree"), vec![format!("keep   = \"{KEEP}\"")]].concat();
     Ok(Proposal { what: "directory", lines })

@@ -61,6 +61,18 @@ fn a_staging_area_needs_no_more_than_its_source() {
 }
 
 #[test]
+fn a_lease_store_needs_no_more_than_its_source() {
+    for source in ["files", "bucket"] {
+        let Subject::Leases(leases) = subject(source, "kind = \"leases\"") else { panic!() };
+        assert_eq!(leases.keep, SignedDuration::from_hours(24));
+    }
+    let config = config(&file("files", "kind = \"leases\"\nkeep = \"1h\"")).unwrap();
+    let Subject::Leases(leases) = &config.policies[0].subject else { panic!() };
+    assert_eq!(leases.keep, SignedDuration::from_hours(1));
+    assert_eq!(config.policies[0].keep(), Some(SignedDuration::ZERO), "it is part of the deadline");
+}
+
+#[test]
 fn what_is_refused() {
     let tree = "kind = \"tree\"\nkeep = \"1d\"\n";
     let prefix = "kind = \"prefix\"\nkeep = \"1d\"\n";
@@ -72,6 +84,11 @@ fn what_is_refused() {
         (Code::BadValue, "db", prefix.to_owned()),
         (Code::BadValue, "files", "table = \"t\"\ndeadline = \"d\"\nkeep = \"1d\"".to_owned()),
         (Code::BadValue, "files", "kind = \"leaves\"\nkeep = \"1d\"".to_owned()),
+        (Code::BadValue, "db", "kind = \"leases\"".to_owned()),
+        (Code::BadValue, "files", "kind = \"leases\"\nkeep = \"59m\"".to_owned()),
+        (Code::UnknownKey, "files", "kind = \"leases\"\ntable = \"t\"".to_owned()),
+        (Code::UnknownKey, "bucket", "kind = \"leases\"\npath = \"a\"".to_owned()),
+        (Code::UnknownKey, "bucket", "kind = \"leases\"\ndeadline = \"mtime\"".to_owned()),
         // What is missing.
         (Code::MissingKey, "files", "kind = \"tree\"".to_owned()),
         (Code::MissingKey, "bucket", "kind = \"prefix\"".to_owned()),

@@ -199,7 +199,7 @@ fn the_reference_file_is_right() {
     std::fs::copy(reference, &path).unwrap();
     let config = load(&path, &TestEnv).map_err(|error| super::rendered(&error));
     let config = config.unwrap_or_else(|shown| panic!("{shown}"));
-    assert_eq!(config.sources.len(), 6);
-    assert_eq!((config.policies.len(), config.disabled.len()), (17, 4));
+    assert_eq!(config.sources.len(), 7);
+    assert_eq!((config.policies.len(), config.disabled.len()), (18, 4));
     assert_eq!(config.sources["archive"].url.expose(), "mysql://sweeper:pw@localhost/archive");
 }

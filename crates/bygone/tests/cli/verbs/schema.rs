@@ -121,6 +121,8 @@ fn it_refuses_what_the_program_refuses() {
         ("prefix", "keep = \"1d\"\ndeadline = { key = \"%Y/**\" }", true),
         ("prefix", "include = [\"a\"]", false),
         ("stage", "", true),
+        ("leases", "", true),
+        ("leases", "keep = \"2d\"", true),
         ("rows", "", false),
     ] {
         let (source, _) = TOKENS.split_once("[[policy]]").unwrap();

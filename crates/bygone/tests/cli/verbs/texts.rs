@@ -27,6 +27,9 @@ fn help_of_each_verb() {
         "init",
         "packs",
         "schema",
+        "lease",
+        "queue",
+        "txn",
         "stage",
         "tokens",
         "completions",
@@ -37,6 +40,15 @@ fn help_of_each_verb() {
     insta::assert_snapshot!("help_packs_show", stdout(&["packs", "show", "--help"]));
     insta::assert_snapshot!("help_stage_put", stdout(&["stage", "put", "--help"]));
     insta::assert_snapshot!("help_stage_exec", stdout(&["stage", "exec", "--help"]));
+    for (verb, commands) in [
+        ("lease", &["acquire", "keepalive", "release", "get", "update", "remove", "describe", "exec"][..]),
+        ("queue", &["send", "receive", "ack", "nack", "extend", "dead", "stats"]),
+        ("txn", &["begin", "stage", "commit", "rollback"]),
+    ] {
+        for command in commands {
+            insta::assert_snapshot!(format!("help_{verb}_{command}"), stdout(&[verb, command, "--help"]));
+        }
+    }
     insta::assert_snapshot!("help_tokens_ddl", stdout(&["tokens", "ddl", "--help"]));
 }
 
@@ -49,7 +61,13 @@ fn version() {
 fn the_manual_tells_of_every_verb() {
     let pages = stdout(&["man"]);
     let flags = ["\\-\\-config", "\\-\\-dry\\-run", "\\-\\-detailed\\-exitcode", "\\-\\-once"];
-    let titles = [".TH bygone 1", ".TH bygone-sweep 1", ".TH bygone-plan 1", ".TH bygone-packs-show 1"];
+    let titles = [
+        ".TH bygone 1",
+        ".TH bygone-sweep 1",
+        ".TH bygone-plan 1",
+        ".TH bygone-packs-show 1",
+        ".TH bygone-lease-exec 1",
+    ];
     for part in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "SUBCOMMANDS"].iter().chain(&flags).chain(&titles) {
         assert!(pages.contains(part), "{part} is not in:\n{pages}");
     }
@@ -72,6 +90,8 @@ fn completions() {
             "man",
             "dry-run",
             "release-brake",
+            "keepalive",
+            "rollback",
         ] {
             assert!(script.contains(word), "{shell} does not know {word}");
         }

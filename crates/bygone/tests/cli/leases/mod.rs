@@ -1,0 +1,12 @@
+//! `bygone lease`, `queue` and `txn`, and policies of kind "leases".
+
+mod bad_input;
+mod bucket;
+mod contention;
+mod exec;
+mod lease;
+mod lost;
+mod policy;
+mod queue;
+mod shop;
+mod txn;
