@@ -4,6 +4,7 @@
 
 mod auth_server;
 mod files;
+mod leases;
 mod survivors;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 
 use self::auth_server::AuthServer;
 use self::files::Files;
+use self::leases::Leases;
 use crate::assembly::{Access, assemble};
 use crate::cli;
 use crate::config::{self, Config, ProcessEnv};
@@ -35,10 +37,12 @@ pub(crate) async fn run(flags: &cli::Demo, clock: &Arc<dyn Clock>, cancel: Cance
     let boundary = Boundary::at(Timestamp::from_second(clock.now().as_second()).unwrap_or_default());
     let server = AuthServer::create(place.path(), boundary.instant(), flags.rows).map_err(|e| broken(&e))?;
     let files = Files::create(place.path(), boundary.instant()).map_err(|e| broken(&e))?;
-    let text = format!("{}{}", server.config_text(), files.config_text());
+    let leases = Leases::create(place.path(), boundary.instant()).await.map_err(|e| broken(&e))?;
+    let text = format!("{}{}{}", server.config_text(), files.config_text(), leases.config_text());
     let config = write_config(place.path(), &text)?;
     output::talk(format!(
-        "An auth server's database with {} rows in {} tables, a directory of uploads and a staging area, in {}\n",
+        "An auth server's database with {} rows in {} tables, a directory of uploads, a staging area and a \
+         lease store, in {}\n",
         output::grouped(u64::from(flags.rows)),
         auth_server::TABLES.len(),
         place.path().display()
@@ -54,8 +58,9 @@ pub(crate) async fn run(flags: &cli::Demo, clock: &Arc<dyn Clock>, cancel: Cance
     let report = sweep_at(&config, Some(boundary), clock, cancel.clone()).await?;
     output::data(output::report::render(&report));
 
-    output::data("\nWhat survived, and why (asked of the database and the directories themselves):");
-    let left = files.survivors().map_err(|e| broken(&e))?;
+    output::data("\nWhat survived, and why (asked of the database, the directories and the store themselves):");
+    let mut left = files.survivors().map_err(|e| broken(&e))?;
+    left.extend(leases.survivors(boundary.instant()).map_err(|e| broken(&e))?);
     output::data(survivors::render(&server, left, boundary.instant()).map_err(|e| broken(&e))?);
     let exit = Exit::of_sweep(&report.policies);
     if exit == Exit::Done && !flags.once && std::io::stdout().is_terminal() {

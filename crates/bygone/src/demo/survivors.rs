@@ -7,8 +7,8 @@ use rusqlite::types::Value;
 use super::auth_server::{AuthServer, DemoTable, TABLES};
 use crate::output::{grouped, table};
 
-/// A table of survivors by reason: rows, and behind them what is left of the `files`.
-pub(super) fn render(server: &AuthServer, files: Vec<Vec<String>>, boundary: Timestamp) -> rusqlite::Result<String> {
+/// A table of survivors by reason: rows, and behind them what is left of the `others`.
+pub(super) fn render(server: &AuthServer, others: Vec<Vec<String>>, boundary: Timestamp) -> rusqlite::Result<String> {
     let connection = server.connect()?;
     let mut rows =
         table(&["place", "left", "not over yet", "over, but kept", "exactly on the boundary", "no deadline", "bygone"]);
@@ -28,7 +28,7 @@ pub(super) fn render(server: &AuthServer, files: Vec<Vec<String>>, boundary: Tim
             count("{} < ?", &[&moment(cutoff)])?,
         ]);
     }
-    for left in files {
+    for left in others {
         rows.add_row(left);
     }
     Ok(rows.to_string())

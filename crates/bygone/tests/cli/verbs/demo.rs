@@ -12,16 +12,26 @@ fn once_shows_it_all_and_leaves_nothing_behind() {
         .collect();
     assert!(places.is_sorted(), "{places:?} in {}", run.stdout);
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "something is left in TMPDIR");
-    // Four tables and two directories: something is left of each, some stand exactly on the boundary, and nothing is
-    // bygone.
+    // Four tables, two directories and what a lease store holds: something is left of each, some stand exactly on the
+    // boundary, and nothing is bygone.
     let (_, survivors) = run.stdout.split_once("What survived, and why").unwrap();
     let rows: Vec<Vec<&str>> =
         survivors.lines().map(|line| line.split_whitespace().collect()).filter(|row: &Vec<_>| row.len() == 7).collect();
-    assert_eq!(rows.len(), 6, "{survivors}");
+    assert_eq!(rows.len(), 9, "{survivors}");
     for row in rows {
         assert_ne!(row[1], "0", "{row:?}");
-        let on_the_boundary = if row[0].ends_with('/') { "10" } else { "5" };
+        let on_the_boundary = match row[0] {
+            "transactions" | "messages" => "0",
+            directory if directory.ends_with('/') => "10",
+            _ => "5",
+        };
         assert_eq!((row[4], row[6]), (on_the_boundary, "0"), "{row:?}");
+    }
+    // Leases live, or are gone and have left the state that they guarded; the decision of the abandoned transaction is
+    // remembered, that of two days ago is not; messages that nobody has acknowledged wait.
+    for counts in [["leases/", "132", "40", "20"], ["transactions", "1", "1", "0"], ["messages", "5", "0", "0"]] {
+        let row = survivors.lines().find(|line| line.trim_start().starts_with(counts[0])).unwrap();
+        assert_eq!(row.split_whitespace().take(4).collect::<Vec<_>>(), counts, "{survivors}");
     }
 }
 
@@ -41,7 +51,7 @@ fn a_named_directory_stays_and_can_be_swept() {
     let config = directory.join("bygone.toml");
     run.says(&[&format!("bygone plan --config {}", config.display())]);
     let plan = Run::of(&mut bygone(&["plan", "--format", "json", "--config", config.to_str().unwrap()])).ends(0);
-    assert_eq!(plan.json()["policies"].as_array().unwrap().len(), 6);
+    assert_eq!(plan.json()["policies"].as_array().unwrap().len(), 7);
     // What is there already is not written over.
     let before = std::fs::read(directory.join("auth.db")).unwrap();
     Run::of(&mut bygone(&["demo", "--once", "--dir", name])).ends(64).says(&["does not exist yet"]);
