@@ -9,8 +9,8 @@ use serde_json::json;
 use super::shop::{Shop, parsed, until, until_written};
 use crate::support::{PROGRAM, Run, Running};
 
-/// Runs until somebody makes the file `go`, once it has said that it runs.
-const UNTIL_GO: &str = "echo up > up; until test -e go; do sleep 0.02; done";
+/// Runs until somebody makes the file `go`, once it has said that it runs; and no longer than its directory is there.
+const UNTIL_GO: &str = "echo up > up; while test -e up && ! test -e go; do sleep 0.02; done";
 
 fn exec<'a>(key: &'a str, flags: &[&'a str], script: &'a str) -> Vec<&'a str> {
     [&["lease", "exec", "--key", key], flags, &["--", "sh", "-c", script]].concat()
@@ -114,7 +114,8 @@ fn signals_are_passed_on() {
 #[test]
 fn the_whole_group_is_told() {
     let shop = Shop::new();
-    let script = "sh -c 'trap \"echo told > told; exit\" TERM; echo up > up; while :; do sleep 0.02; done' & wait";
+    let script =
+        "sh -c 'trap \"echo told > told; exit\" TERM; echo up > up; while test -e up; do sleep 0.02; done' & wait";
     let running = Running::start(&mut shop.bygone(&exec("k", &[], script)));
     until_written(&shop.path("up"));
     running.signal(Signal::TERM);

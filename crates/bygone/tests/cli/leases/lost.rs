@@ -10,9 +10,9 @@ use super::shop::{Shop, parsed, until, until_written};
 use crate::support::Running;
 
 /// Ends kindly when it is told to, and says so.
-const KIND: &str = "trap 'echo told > told; exit 0' TERM; echo up > up; while :; do sleep 0.02; done";
+const KIND: &str = "trap 'echo told > told; exit 0' TERM; echo up > up; while test -e up; do sleep 0.02; done";
 /// Does not end when it is told to, nor does what it has started.
-const DEAF: &str = "trap '' TERM; (echo $$ > up; while :; do sleep 0.02; done) & echo $! > other; wait";
+const DEAF: &str = "trap '' TERM; (echo $$ > up; while test -e up; do sleep 0.02; done) & echo $! > other; wait";
 
 fn start(shop: &Shop, flags: &[&str], script: &str) -> Running {
     let arguments = [&["lease", "exec", "--key", "k", "--ttl", "1s"], flags, &["--", "sh", "-c", script]].concat();
@@ -70,7 +70,7 @@ fn the_command_is_ended_when_the_store_is_silent() {
 #[test]
 fn who_is_killed_is_followed_by_the_next_with_a_higher_token() {
     let shop = Shop::new();
-    let running = start(&shop, &[], "echo up > up; until test -e go; do sleep 0.02; done");
+    let running = start(&shop, &[], "echo up > up; while test -e up && ! test -e go; do sleep 0.02; done");
     let first = shop.describe("k")["fencing_token"].as_u64().unwrap();
     running.signal(Signal::KILL);
     until("it is dead", || !running.is_alive());
