@@ -30,6 +30,8 @@ pub(crate) async fn run(global: &Global, flags: &flags::Queue, clock: &Arc<dyn C
                 payload: store::content(&send.content)?,
                 attributes: send.attributes.iter().cloned().collect::<BTreeMap<_, _>>(),
                 delay: send.delay,
+                ttl: send.ttl,
+                txn: send.txn,
                 attempts_max: send.attempts_max.map(NonZeroU32::get),
             };
             let opened = open().await?;

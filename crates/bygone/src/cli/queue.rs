@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bygone_lease::{QueueName, Wait};
+use bygone_lease::{QueueName, TxnId, Wait};
 use clap::{Args, Subcommand};
 
-use super::store::{Content, StoreFlags, attribute, queue_name, time, wait};
+use super::store::{Content, StoreFlags, attribute, queue_name, time, txn, wait};
 
 /// Flags of `queue`.
 #[derive(Debug, Args)]
@@ -108,6 +108,12 @@ pub(crate) struct Send {
     /// How long nobody gets it.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     pub(crate) delay: Duration,
+    /// How long it is of use: then it goes, delivered or not. Default: for ever.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) ttl: Option<Duration>,
+    /// In this transaction: nobody gets it before that is committed.
+    #[arg(long, value_name = "ID", env = "BYGONE_TXN", value_parser = txn)]
+    pub(crate) txn: Option<TxnId>,
     /// How often it is delivered before it is put aside. Default: as often as needed.
     #[arg(long, value_name = "N")]
     pub(crate) attempts_max: Option<NonZeroU32>,

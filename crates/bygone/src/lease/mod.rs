@@ -150,13 +150,13 @@ fn changed(opened: &Opened, lease: &bygone_lease::Lease, version: u64) -> Result
 async fn describe(opened: &Opened, namespace: &Namespace, key: &Key) -> Result<Exit, Problem> {
     let found = opened.store.describe(namespace, key).await.map_err(|error| problem(&error))?;
     let Some(found) = found else { return Err(Problem::failed(format!("nothing is known of the key `{key}`"))) };
-    let Description { exists, version, fencing_token, updated_at, owner, expires_at } = found;
+    let Description { exists, attachments, version, fencing_token, updated_at, owner, expires_at } = found;
     let expires_at = expires_at.map(|at| at.to_string());
     // One that never had state was never changed.
     let updated_at = (version > 0).then(|| updated_at.to_string());
     if opened.format != Format::Table {
         let value = json!({
-            "namespace": namespace, "key": key, "exists": exists, "version": version,
+            "namespace": namespace, "key": key, "exists": exists, "attachments": attachments, "version": version,
             "fencing_token": fencing_token, "updated_at": updated_at, "owner": owner, "expires_at": expires_at,
         });
         return opened.answer("", &value);

@@ -74,3 +74,20 @@ fn one_that_never_was() {
     within(&shop, "nonsense", &["txn", "commit"]).ends(64).says(&["bygone txn begin"]);
     shop.run(&["txn", "commit"]).ends(64).says(&["--txn"]);
 }
+
+#[test]
+fn a_message_waits_for_its_transaction() {
+    let shop = Shop::new();
+    let receive = |shop: &Shop| shop.run(&["queue", "receive", "--queue", "mail"]).ends(0).stdout;
+    let txn = begin(&shop);
+    within(&shop, &txn, &["txn", "stage", "--key", "ada", "--text", "60"]).ends(0);
+    within(&shop, &txn, &["queue", "send", "--queue", "mail", "--text", "60 left"]).ends(0);
+    assert_eq!(receive(&shop), "");
+    within(&shop, &txn, &["txn", "commit"]).ends(0);
+    assert_eq!(shop.state("ada").as_deref(), Some("60"));
+    assert!(receive(&shop).contains("\"payload\""));
+    let undone = begin(&shop);
+    within(&shop, &undone, &["queue", "send", "--queue", "mail", "--text", "never"]).ends(0);
+    within(&shop, &undone, &["txn", "rollback"]).ends(0);
+    assert_eq!(receive(&shop), "");
+}
