@@ -140,8 +140,10 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         shared.replay().await;
-        let Some(seen) = shared.read(&layout::record(namespace, key)).await? else { return Ok(None) };
-        let (record, now) = (seen.record, shared.now());
+        // As for `get`: what was committed counts, applied or not.
+        let step = |_: &Shared, record: Option<&Record>, _: Moment| Ok(Step::Answer(record.cloned()));
+        let Some(record) = shared.change(namespace, key, step).await? else { return Ok(None) };
+        let now = shared.now();
         let live = record.lease.filter(|lease| !shared.is_over(lease, now));
         Ok(Some(Description {
             exists: record.state.is_some(),

@@ -187,6 +187,22 @@ async fn what_was_committed_and_not_applied_outlives_the_lease() {
 }
 
 /// Defect 2 of the original: a commit did not look whether everybody was still there.
+/// Found by the simulation: a key that had been read in its new version was described in the old one.
+#[tokio::test]
+async fn what_was_committed_and_not_applied_is_described_as_it_is_read() {
+    let shelf = Shelf::new().await;
+    publish(&shelf, "x", "1").await;
+    let (store, cut) = cut_off(&shelf, "x").await;
+    let txn = store.begin(None).unwrap();
+    stage(&store, txn, "x", "2").await;
+    cut.store(true, Ordering::Relaxed);
+    store.commit(txn).await.unwrap();
+    let described = shelf.store.describe(&namespace(), &key("x")).await.unwrap().unwrap();
+    assert_eq!((described.exists, described.version, described.owner), (true, 2, None));
+    let found = shelf.store.get(&namespace(), &key("x")).await.unwrap().unwrap();
+    assert_eq!((found.version, &*found.state), (2, &b"2"[..]));
+}
+
 #[tokio::test]
 async fn a_commit_without_one_of_its_participants_undoes_the_others() {
     let shelf = Shelf::new().await;
