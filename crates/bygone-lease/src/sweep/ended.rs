@@ -7,6 +7,7 @@ use crate::layout::{self, Hour};
 use crate::moment::Moment;
 use crate::storage::{Expected, Listed, StorageError};
 use crate::store::Shared;
+use crate::sweep::HOUR_MARGIN;
 use crate::sweep::look::{Kept, Looked, Outlook, Removed};
 use crate::txn::{Decided, Decision, TxnSeen};
 
@@ -55,6 +56,7 @@ impl Shared {
                 Ok(Outlook::Bygone(Some(decision.expires_at)))
             }
             Ok(Some(decision)) if Hour::of(decision.expires_at) == hour => Ok(Outlook::Stays),
+            Ok(None) if !is_long_over(hour, boundary) => Ok(Outlook::Stays),
             Ok(_) => Ok(Outlook::Bygone(None)),
         }
     }
@@ -66,7 +68,11 @@ impl Shared {
         let Some(version) = self.entry_version(listed).await?.0 else { return Ok(Looked::default()) };
         let path = layout::decision(id);
         let looked = Looked { requests: 2, ..Looked::default() };
-        let Some(stored) = self.storage.get(&path).await? else { return self.unlink(listed, &version, looked).await };
+        let Some(stored) = self.storage.get(&path).await? else {
+            // Somebody may have written the entry, and be about to write the decision that needs it.
+            let is_stale = is_long_over(hour, boundary);
+            return if is_stale { self.unlink(listed, &version, looked).await } else { Ok(looked) };
+        };
         let Ok(decision) = serde_json::from_slice::<Decision>(&stored.body) else { return Ok(unreadable) };
         let due = Hour::of(decision.expires_at);
         if decision.expires_at.has_passed(boundary) {
@@ -101,6 +107,11 @@ impl Shared {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether nobody writes a decision any more that is to be forgotten in this hour.
+fn is_long_over(hour: Hour, boundary: Moment) -> bool {
+    hour.end().plus(HOUR_MARGIN).has_passed(boundary)
 }
 
 fn id_of(listed: &Listed) -> Option<Uuid> {

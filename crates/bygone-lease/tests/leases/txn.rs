@@ -341,6 +341,31 @@ async fn decisions_are_forgotten_after_their_time_and_those_without_an_entry_sta
 }
 
 /// One process decides for the keys that it knows of, while another enlists a further one: that one is not part of it.
+/// Found by the simulation: a sweep between the two writes of a decision took its entry away, and nobody ever forgot it.
+#[tokio::test]
+async fn an_entry_waits_for_the_decision_that_it_was_written_for() {
+    let shelf = Shelf::new().await;
+    let is_cut = |request: Request<'_>| match request {
+        Request::Put(path) if path.starts_with(".txn-decisions/m/") => Fault::LostRequest,
+        _ => Fault::None,
+    };
+    let storage = Faulty::new(Arc::clone(&shelf.storage), shelf.clock.clone(), is_cut);
+    let patience = Patience { attempts: 1, ..Patience::default() };
+    let options = Options { patience, decision_keep: Duration::from_secs(60), ..Options::default() };
+    let chance = Arc::new(SeededChance::new(9));
+    let store = LeaseStore::open_by(storage, options, shelf.clock.clone(), chance).await.unwrap();
+    let txn = store.begin(None).unwrap();
+    stage(&store, txn, "x", "1").await;
+    assert!(store.commit(txn).await.is_err());
+    assert_eq!(keys(&shelf, ".txn-decisions/e/").await, [format!(".txn-decisions/e/2026111812/{}", txn.0)]);
+    for (time, entries) in [(LONG, 1), (HOUR, 1), (2 * HOUR, 0)] {
+        shelf.pass(time);
+        let swept = sweep(&shelf, Swept::Decisions).await;
+        assert_eq!(u64::try_from(entries).unwrap() + swept.tally.removed, 1);
+        assert_eq!(keys(&shelf, ".txn-decisions/e/").await.len(), entries);
+    }
+}
+
 #[tokio::test]
 async fn whoever_is_enlisted_beside_the_decision_is_not_part_of_it() {
     let shelf = Shelf::new().await;
