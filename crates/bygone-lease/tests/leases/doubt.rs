@@ -92,6 +92,17 @@ async fn a_delete_whose_reply_was_lost_is_done() {
     assert!(matches!(refused, StorageError::Conflict { .. }), "somebody else did it: {refused:?}");
 }
 
+/// Found by the simulation: a worker was told that a message was gone, and somebody else was working on it.
+#[tokio::test]
+async fn a_delete_of_what_somebody_changed_meanwhile_is_not_done() {
+    let memory = Arc::new(Memory::new());
+    let ours = memory.put("k", body("ours"), Expected::Absent).await.unwrap();
+    memory.put("k", body("theirs"), Expected::Version(&ours)).await.unwrap();
+    let refused = careful(&memory, &[Fault::LostRequest]).delete("k", &ours).await.unwrap_err();
+    let StorageError::Conflict { current: Some(current) } = refused else { panic!("{refused:?}") };
+    assert_eq!((current.body, memory.get("k").await.unwrap().unwrap().body), (body("theirs"), body("theirs")));
+}
+
 /// Every write of an acquire loses its reply, once each: the lease is ours all the same, and is the one in the store.
 #[tokio::test]
 async fn a_lease_whose_reply_was_lost_is_ours() {
