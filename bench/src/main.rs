@@ -18,6 +18,7 @@ mod queue;
 mod report;
 mod rows;
 mod server;
+mod sim;
 mod statistics;
 mod stopwatch;
 mod tokens;
@@ -60,6 +61,8 @@ enum Bench {
     Leases(leases::Options),
     /// Queues on disk, beside streams of Redis.
     Queue(queue::Options),
+    /// The simulation of leases: whether every promise is kept, in bad weather.
+    Sim(sim::Options),
 }
 
 #[tokio::main]
@@ -71,6 +74,7 @@ async fn main() -> ExitCode {
         Bench::Files(options) => files::run(&options, common).await,
         Bench::Leases(options) => leases::run(&options, common).await,
         Bench::Queue(options) => queue::run(&options, common).await,
+        Bench::Sim(options) => sim::run(&options, common).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,6 +8,7 @@ use uuid::{Builder, Uuid};
 
 use crate::chance::Chance;
 use crate::moment::Moment;
+use crate::planted::{self, Bug};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Ids {
@@ -20,6 +21,11 @@ pub(crate) struct Ids {
 impl Ids {
     pub(crate) fn new(clock: Arc<dyn Clock>, chance: Arc<dyn Chance>) -> Self {
         Self { clock, chance, last: Arc::new(Mutex::new((u64::MAX, 0))) }
+    }
+
+    /// What tells a write from every other, whoever makes it of whatever content.
+    pub(crate) fn attempt(&self) -> Uuid {
+        if planted::is(Bug::NoAttempt) { Uuid::nil() } else { self.next() }
     }
 
     /// A new one.

@@ -66,7 +66,7 @@ impl Index {
         let path = layout::entry(namespace, hour, key);
         let mut version = None;
         for _ in 0..CONFLICTS_MAX {
-            let entry = Entry { attempt: ids.next(), key: key.as_str() };
+            let entry = Entry { attempt: ids.attempt(), key: key.as_str() };
             let body = serde_json::to_vec(&entry)
                 .map_err(|error| Error::Unreadable { key: path.clone(), reason: error.to_string() })?;
             // One that is there already is written anew: somebody may be about to take away the one that he saw.

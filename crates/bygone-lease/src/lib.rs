@@ -36,6 +36,11 @@ mod moment;
 mod name;
 mod open;
 mod options;
+#[cfg(feature = "planted")]
+#[doc(hidden)]
+pub mod planted;
+#[cfg(not(feature = "planted"))]
+mod planted;
 mod queue;
 mod record;
 mod state;

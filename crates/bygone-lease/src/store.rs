@@ -16,6 +16,7 @@ use crate::layout::Hour;
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
 use crate::options::Options;
+use crate::planted::{self, Bug};
 use crate::queue::Letters;
 use crate::record::{LeaseRecord, Record};
 use crate::storage::{Careful, Expected, Proven, Storage, StorageError};
@@ -186,6 +187,9 @@ impl Shared {
         if own == Some(txn) && is_live {
             return Ok(None);
         }
+        if planted::is(Bug::DiscardBeforeDecision) && !is_live {
+            return Ok(Some(Record { lease: None, staged: None, ..record.clone() }));
+        }
         match self.outlook(txn, now).await? {
             Decided::Pending => Ok(None),
             Decided::Over(decision) => {
@@ -280,16 +284,22 @@ impl Shared {
                 (Ok(Step::Answer(answer)), None) => return Ok(answer),
                 (Err(error), None) => return Err(error),
             };
-            if let Some(hour) = look_by.map(Hour::of).filter(|hour| record.indexed != Some(*hour)) {
-                self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
+            let missing = look_by.map(Hour::of).filter(|hour| record.indexed != Some(*hour));
+            if let Some(hour) = missing {
+                if !planted::is(Bug::IndexAfterRecord) {
+                    self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
+                }
                 record.indexed = Some(hour);
             }
             let dropped = self.post_dropped((namespace, key), found, &record).await?;
-            record.attempt = self.ids.next();
+            record.attempt = self.ids.attempt();
             record.touched_at = self.now();
             let expected = seen.as_ref().map_or(Expected::Absent, |seen| Expected::Version(&seen.version));
             match self.storage.put(&path, record.body()?, expected).await {
                 Ok(version) => {
+                    if let Some(hour) = missing.filter(|_| planted::is(Bug::IndexAfterRecord)) {
+                        self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
+                    }
                     self.cache.keep(&path, Seen { record, version });
                     if let Some((blobs, errand)) = dropped {
                         self.discard(namespace, key, &blobs, &errand).await;

@@ -14,6 +14,7 @@ use crate::index::{Catalogue, Hours};
 use crate::layout::{self, Hour};
 use crate::moment::Moment;
 use crate::name::Namespace;
+use crate::planted::{self, Bug};
 use crate::storage::{Listed, Listing, StorageError};
 use crate::store::LeaseStore;
 use crate::sweep::HOUR_MARGIN;
@@ -347,7 +348,8 @@ impl LeaseTarget {
 
     /// Takes what is long over off its list, once a listing shows that nothing is in it.
     async fn drop_hour(&self, place: &Place, boundary: Moment) -> Result<u64, Error> {
-        let is_over = |hour: Hour| hour.end().plus(HOUR_MARGIN).has_passed(boundary);
+        let is_over =
+            |hour: Hour| planted::is(Bug::HourDroppedEarly) || hour.end().plus(HOUR_MARGIN).has_passed(boundary);
         if let Place::Leases(_, hour) | Place::Decisions(hour) = place
             && !is_over(*hour)
         {

@@ -1,6 +1,6 @@
 //! Stores, leases and state, on memory, disk and real object stores.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and print their seeds")]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod blobs;
 mod conformance;
@@ -15,7 +15,6 @@ mod replay;
 mod requests;
 mod retention;
 mod shelf;
-mod sim;
 mod state;
 mod sweep;
 mod txn;

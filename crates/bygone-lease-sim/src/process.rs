@@ -1,0 +1,92 @@
+//! Processes: each has a clock and a store of its own, several workers and a sweeper, and dies again and again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bygone_lease::storage::Patience;
+use bygone_lease::{Error, LeaseStore, Options, SeededChance};
+
+use crate::clock::SkewedClock;
+use crate::weather::Way;
+use crate::witness::{Keeps, Sender};
+use crate::world::{Fault, World};
+
+pub(crate) const PROCESSES: usize = 3;
+const WORKERS: usize = 3;
+/// Short, so that stalls, delays and crashes outlast them.
+pub(crate) const TTL: Duration = Duration::from_secs(2);
+/// What the clocks of two processes may be apart.
+pub(crate) const SKEW: Duration = Duration::from_secs(1);
+/// What a clock may be off: of two, one may be so much early and the other so much late.
+const OFF_MAX: i64 = 500;
+const TOMBSTONE_KEEP: Duration = Duration::from_secs(10 * 60);
+const DECISION_KEEP: Duration = Duration::from_secs(20 * 60);
+
+pub(crate) fn keeps() -> Keeps {
+    Keeps { tombstone: i64::try_from(TOMBSTONE_KEEP.as_millis()).unwrap_or(i64::MAX) }
+}
+
+/// One life of a process.
+#[derive(Clone, Debug)]
+pub(crate) struct Life {
+    pub(crate) world: Arc<World>,
+    pub(crate) clock: Arc<SkewedClock>,
+    pub(crate) store: LeaseStore,
+    pub(crate) number: u64,
+}
+
+impl Life {
+    pub(crate) async fn begin(world: &Arc<World>) -> Result<Self, Error> {
+        let number = world.next_life();
+        // The farthest that is allowed comes as often as anything between.
+        let off_millis = match world.below(4) {
+            0 => -OFF_MAX,
+            1 => OFF_MAX,
+            _ => i64::try_from(world.below(1_001)).unwrap_or(0) - OFF_MAX,
+        };
+        let clock = Arc::new(SkewedClock::new(Arc::clone(&world.agenda), off_millis));
+        let patience = Patience { attempts: 3, first_pause: Duration::from_millis(10), ..Patience::default() };
+        let options = Options {
+            skew: SKEW,
+            max_ttl: Duration::from_secs(60),
+            tombstone_keep: TOMBSTONE_KEEP,
+            decision_keep: DECISION_KEEP,
+            patience,
+            ..Options::default()
+        };
+        let way = Way { world: Arc::clone(world), sender: Sender { life: number, off_millis } };
+        let chance = Arc::new(SeededChance::new(world.bits()));
+        let store = LeaseStore::open_by(way, options, Arc::clone(&clock) as _, chance).await?;
+        Ok(Self { world: Arc::clone(world), clock, store, number })
+    }
+}
+
+/// Lives of a process, one after another: each ends in the middle of whatever it does.
+pub(crate) async fn process(world: Arc<World>, running: Arc<AtomicU64>) {
+    while !world.is_over() {
+        match Life::begin(&world).await {
+            Ok(life) => live(&world, &life).await,
+            Err(error) => world.broken(format!("a store could not be opened: {error}")),
+        }
+    }
+    running.fetch_sub(1, Ordering::Relaxed);
+}
+
+async fn live(world: &Arc<World>, life: &Life) {
+    let group = world.agenda.group();
+    for _ in 0..WORKERS {
+        world.agenda.spawn(group, life.clone().work());
+    }
+    world.agenda.spawn(group, life.clone().sweep_for_ever());
+    let lasts = if world.one_in(4) { 20_000 } else { 3_000 };
+    world.sleep_millis(world.below(lasts)).await;
+    if world.is_night() && !world.one_in(4) {
+        // Most live to see the morning.
+        world.rest().await;
+        world.sleep_millis(world.below(1_000)).await;
+    }
+    world.agenda.kill(group);
+    world.fired(Fault::Crash);
+    world.sleep_millis(world.below(50)).await;
+}

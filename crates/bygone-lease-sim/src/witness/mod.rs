@@ -1,0 +1,191 @@
+//! Sees every write at the moment at which it is carried out, in true time, and says whether it may be.
+//!
+//! What callers are told comes late, or never; what is stored is the truth. So the promises are held against the store
+//! itself, after each step: whoever holds a lease is not robbed of it, tokens grow for ever, what a transaction staged
+//! follows its decision, every deadline has an entry that leads to it. The witness reads the store by the layout that is
+//! documented and shares no code with the library.
+
+mod messages;
+mod records;
+mod txns;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+pub(crate) use self::messages::SeenMessage;
+use self::records::SeenRecord;
+use self::txns::{SeenDecision, SeenTxn};
+use crate::shelf::Shelf;
+
+/// Who writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    /// Which life of a process.
+    pub(crate) life: u64,
+    /// How far its clock is off.
+    pub(crate) off_millis: i64,
+}
+
+/// A write that was carried out; a delete has no body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) body: Option<&'a Bytes>,
+}
+
+/// A write on the witness's desk.
+#[derive(Clone, Copy)]
+struct Scene<'a> {
+    stock: &'a Shelf,
+    /// The true time.
+    now: i64,
+    sender: Sender,
+}
+
+impl Scene<'_> {
+    /// What the sender's clock shows.
+    fn senders_now(&self) -> i64 {
+        self.now + self.sender.off_millis
+    }
+}
+
+/// How long things are kept, in milliseconds: the witness must know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keeps {
+    pub(crate) tombstone: i64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Hours {
+    #[serde(default)]
+    buckets: BTreeSet<String>,
+    #[serde(default)]
+    pending: BTreeSet<String>,
+}
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Witness {
+    pub(crate) keeps: Option<Keeps>,
+    records: HashMap<String, SeenRecord>,
+    /// The highest token of each record that there ever was.
+    tokens: HashMap<String, u64>,
+    /// How far the clocks of those are off who granted something.
+    clocks: HashMap<Uuid, i64>,
+    /// Leases that their holders have given up, or are about to: from then on they may go at any time.
+    given_up: HashSet<Uuid>,
+    txns: HashMap<Uuid, SeenTxn>,
+    decisions: HashMap<Uuid, SeenDecision>,
+    /// Transactions that somebody was asked to end.
+    ending: HashSet<Uuid>,
+    /// Those that were extended when their time was over already: they may be rolled back all the same.
+    extended_late: HashSet<Uuid>,
+    /// The hours on each list, by its path.
+    hours: HashMap<String, BTreeSet<String>>,
+    /// The highest token of each message.
+    message_tokens: HashMap<Uuid, u64>,
+    pub(crate) messages: BTreeMap<String, SeenMessage>,
+    /// Messages that were put aside.
+    dead: HashSet<Uuid>,
+    /// Deliveries whose workers have acknowledged them, or are about to.
+    acking: HashSet<Uuid>,
+    /// Every message that was ever in a queue, and whether it was acknowledged.
+    letters: HashMap<Uuid, bool>,
+}
+
+impl Witness {
+    /// Looks at a write that was just carried out.
+    pub(crate) fn see(&mut self, stock: &Shelf, now: i64, sender: Sender, write: &Write<'_>) -> Result<(), String> {
+        let scene = Scene { stock, now, sender };
+        let parts: Vec<&str> = write.path.split('/').collect();
+        match parts[..] {
+            [_, "meta", _] => self.see_record(scene, write),
+            [_, ".lease-index", "buckets.json"] => self.see_hours(scene, write, |hour| {
+                let folder = write.path.trim_end_matches("buckets.json");
+                format!("{folder}{hour}/")
+            }),
+            [namespace, ".lease-index", hour, key] => self.see_entry(write, namespace, hour, key),
+            [_, "q", _, "msg", name] => self.see_message(scene, write, name),
+            [_, "q", _, "dlq", _] => self.see_dead_letter(write),
+            [".txns", id] => self.see_txn(scene, write, id),
+            [".txn-decisions", "m", id] => self.see_decision(scene, write, id),
+            [".txn-decisions", "buckets.json"] => {
+                self.see_hours(scene, write, |hour| format!(".txn-decisions/e/{hour}/"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The holder gives a lease up, or may have: from when he asks for it on, he holds nothing.
+    pub(crate) fn gives_up(&mut self, lease: Uuid) {
+        self.given_up.insert(lease);
+    }
+
+    /// A worker acknowledges a delivery.
+    pub(crate) fn acknowledges(&mut self, lease: Uuid) {
+        self.given_up.insert(lease);
+        self.acking.insert(lease);
+    }
+
+    /// Somebody ends a transaction.
+    pub(crate) fn ends(&mut self, txn: Uuid) {
+        self.ending.insert(txn);
+    }
+
+    /// Whether a message was ever in a queue.
+    pub(crate) fn knows(&self, message: Uuid) -> bool {
+        self.letters.contains_key(&message)
+    }
+
+    /// Whether a message was acknowledged, and whether it was put aside.
+    pub(crate) fn fate_of(&self, message: Uuid) -> (bool, bool) {
+        (self.letters.get(&message).copied().unwrap_or(false), self.dead.contains(&message))
+    }
+
+    /// What a clock shows that something was granted by.
+    fn clock(&mut self, scene: Scene<'_>, granted_by: Uuid) -> i64 {
+        scene.now + *self.clocks.entry(granted_by).or_insert(scene.sender.off_millis)
+    }
+
+    /// Whether what was promised until then is over for whoever holds it.
+    fn has_passed(&mut self, scene: Scene<'_>, expires_at: i64, granted_by: Uuid) -> bool {
+        expires_at < self.clock(scene, granted_by)
+    }
+
+    /// An hour leaves its list only when nothing is in it.
+    fn see_hours(
+        &mut self,
+        scene: Scene<'_>,
+        write: &Write<'_>,
+        prefix: impl Fn(&str) -> String,
+    ) -> Result<(), String> {
+        let now: Hours = write.body.map_or(Ok(Hours::default()), |body| parse(write.path, body))?;
+        let before = self.hours.insert(write.path.to_owned(), now.buckets.clone()).unwrap_or_default();
+        for hour in before.difference(&now.buckets) {
+            if scene.stock.any_below(&prefix(hour)) {
+                return Err(format!("{}: the hour {hour} was taken off its list, and is not empty", write.path));
+            }
+        }
+        if write.path.starts_with(".txn-decisions") && now.pending.is_empty() && !self.txns.is_empty() {
+            return Err(format!("{}: no hour is pending, and {} transactions are", write.path, self.txns.len()));
+        }
+        Ok(())
+    }
+}
+
+fn parse<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| format!("{path} cannot be read: {error}"))
+}
+
+fn parse_id(path: &str, text: &str) -> Result<Uuid, String> {
+    Uuid::try_parse(text).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Something must be so.
+fn demand(is_so: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(what()) }
+}
