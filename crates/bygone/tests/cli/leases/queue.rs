@@ -103,7 +103,6 @@ fn what_is_past_its_time_is_delivered_to_nobody() {
     let shop = Shop::new();
     send(&shop, "short", &["--ttl", "1ms"]);
     send(&shop, "long", &["--ttl", "1h"]);
-    std::thread::sleep(std::time::Duration::from_millis(20));
     let received = receive(&shop, &["--limit", "5"]);
     assert_eq!(received.len(), 1);
     assert_eq!(stats(&shop)["messages"], 1, "the other one is gone");
