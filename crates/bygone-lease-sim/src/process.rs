@@ -22,9 +22,11 @@ pub(crate) const SKEW: Duration = Duration::from_secs(1);
 const OFF_MAX: i64 = 500;
 const TOMBSTONE_KEEP: Duration = Duration::from_secs(10 * 60);
 const DECISION_KEEP: Duration = Duration::from_secs(20 * 60);
+const DEAD_LETTER_KEEP: Duration = Duration::from_secs(40 * 60);
 
 pub(crate) fn keeps() -> Keeps {
-    Keeps { tombstone: i64::try_from(TOMBSTONE_KEEP.as_millis()).unwrap_or(i64::MAX) }
+    let millis = |keep: Duration| i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
+    Keeps { tombstone: millis(TOMBSTONE_KEEP), dead_letter: millis(DEAD_LETTER_KEEP) }
 }
 
 /// One life of a process.
@@ -52,6 +54,7 @@ impl Life {
             max_ttl: Duration::from_secs(60),
             tombstone_keep: TOMBSTONE_KEEP,
             decision_keep: DECISION_KEEP,
+            dead_letter_keep: DEAD_LETTER_KEEP,
             patience,
             ..Options::default()
         };

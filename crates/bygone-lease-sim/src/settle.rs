@@ -73,7 +73,6 @@ fn left_over(world: &World) -> Vec<String> {
             [.., "buckets.json"] => {
                 ["buckets", "pending"].iter().all(|list| content[list].as_array().is_none_or(|list| list.len() <= 3))
             }
-            [_, "q", _, "dlq", _] => true,
             [first, ..] => first == ".bygone",
             [] => false,
         };

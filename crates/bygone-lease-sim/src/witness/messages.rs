@@ -5,6 +5,9 @@ use uuid::Uuid;
 
 use super::{Scene, Witness, Write, demand, parse};
 
+/// How long a letter may be on its way to where it is put aside, and what clocks may be apart.
+const ON_THE_WAY_MAX: i64 = 120_000;
+
 /// A message, as far as the witness cares.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct SeenMessage {
@@ -109,10 +112,16 @@ impl Witness {
         demand(is_dead && is_free, || format!("{path} is gone, and nobody acknowledged it: {old:?}"))
     }
 
-    pub(super) fn see_dead_letter(&mut self, write: &Write<'_>) -> Result<(), String> {
-        let Some(body) = write.body else { return Ok(()) };
+    /// What was put aside stays for its keep, from when somebody set out to put it there.
+    pub(super) fn see_dead_letter(&mut self, scene: Scene<'_>, write: &Write<'_>, name: &str) -> Result<(), String> {
+        let Some(body) = write.body else {
+            let id = name.split_once('-').and_then(|(_, id)| Uuid::try_parse(id).ok()).unwrap_or_default();
+            let since = self.dead.get(&id).copied().unwrap_or(i64::MAX);
+            let keep = self.keeps.map_or(0, |keeps| keeps.dead_letter) - ON_THE_WAY_MAX;
+            return demand(scene.now.saturating_sub(since) > keep, || format!("{} went too soon", write.path));
+        };
         let letter: SeenMessage = parse(write.path, body)?;
-        self.dead.insert(letter.id);
+        self.dead.insert(letter.id, scene.now);
         demand(letter.is_exhausted(), || format!("{} was put aside too soon", write.path))
     }
 }

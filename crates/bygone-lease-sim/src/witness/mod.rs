@@ -57,6 +57,7 @@ impl Scene<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keeps {
     pub(crate) tombstone: i64,
+    pub(crate) dead_letter: i64,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -89,8 +90,8 @@ pub(crate) struct Witness {
     /// The highest token of each message.
     message_tokens: HashMap<Uuid, u64>,
     pub(crate) messages: BTreeMap<String, SeenMessage>,
-    /// Messages that were put aside.
-    dead: HashSet<Uuid>,
+    /// Messages that were put aside, and when.
+    dead: HashMap<Uuid, i64>,
     /// Deliveries whose workers have acknowledged them, or are about to.
     acking: HashSet<Uuid>,
     /// Every message that was ever in a queue, and whether it was acknowledged.
@@ -110,7 +111,7 @@ impl Witness {
             }),
             [namespace, ".lease-index", hour, key] => self.see_entry(write, namespace, hour, key),
             [_, "q", _, "msg", name] => self.see_message(scene, write, name),
-            [_, "q", _, "dlq", _] => self.see_dead_letter(write),
+            [_, "q", _, "dlq", name] => self.see_dead_letter(scene, write, name),
             [".txns", id] => self.see_txn(scene, write, id),
             [".txn-decisions", "m", id] => self.see_decision(scene, write, id),
             [".txn-decisions", "buckets.json"] => {
@@ -143,7 +144,7 @@ impl Witness {
 
     /// Whether a message was acknowledged, and whether it was put aside.
     pub(crate) fn fate_of(&self, message: Uuid) -> (bool, bool) {
-        (self.letters.get(&message).copied().unwrap_or(false), self.dead.contains(&message))
+        (self.letters.get(&message).copied().unwrap_or(false), self.dead.contains_key(&message))
     }
 
     /// What a clock shows that something was granted by.
