@@ -351,7 +351,8 @@ async fn an_entry_waits_for_the_decision_that_it_was_written_for() {
     };
     let storage = Faulty::new(Arc::clone(&shelf.storage), shelf.clock.clone(), is_cut);
     let patience = Patience { attempts: 1, ..Patience::default() };
-    let options = Options { patience, decision_keep: Duration::from_secs(60), ..Options::default() };
+    let (max_ttl, decision_keep) = (Duration::from_secs(30), Duration::from_secs(60));
+    let options = Options { patience, max_ttl, decision_keep, ..Options::default() };
     let chance = Arc::new(SeededChance::new(9));
     let store = LeaseStore::open_by(storage, options, shelf.clock.clone(), chance).await.unwrap();
     let txn = store.begin(None).unwrap();

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bygone_core::{Clock, ManualClock, SystemClock};
 use bygone_lease::storage::Disk;
 use bygone_lease::{
-    Acquire, Enqueue, IfVersion, Key, Lease, LeaseStore, Namespace, Options, Queue, QueueName, SystemChance, TxnId,
-    Wait,
+    Acquire, Enqueue, IfVersion, Key, Lease, LeaseStore, Namespace, Options, Queue, QueueName, Replay, SystemChance,
+    TxnId, Wait,
 };
 use serde_json::{Value, json};
 
@@ -29,7 +29,9 @@ impl Past {
         configure(&shop, lines);
         let now = SystemClock::new().now();
         let clock = Arc::new(ManualClock::at(now - jiff::SignedDuration::from_hours(72)));
-        let (options, chance) = (Options::default(), Arc::new(SystemChance));
+        // It leaves to the sweep what others left.
+        let replay = Replay { every: Duration::MAX, ..Replay::default() };
+        let (options, chance) = (Options { replay, ..Options::default() }, Arc::new(SystemChance));
         let disk = Disk::open(&shop.store()).unwrap();
         let store = LeaseStore::open_by(disk, options, Arc::clone(&clock) as Arc<dyn Clock>, chance).await.unwrap();
         Self { shop, clock, store }
