@@ -44,6 +44,10 @@ pub trait Stand: Send + Sync {
     fn hold(&self, key: u32) -> Answer<'_, Option<Box<dyn Hold>>>;
     /// Removes everything, and what makes items stick.
     fn reset(&self) -> Answer<'_, ()>;
+    /// Whether of two who remove an item at once only one is told that he did.
+    fn tells_who_removed(&self) -> bool {
+        true
+    }
     /// Whether an item can be without a deadline that can be read.
     fn can_lack_deadline(&self) -> bool {
         true
@@ -252,7 +256,11 @@ impl Case<'_> {
         }
         // What one sweeper held while another passed by is left to the next sweep.
         removed += self.sweep(Budget::default()).await.tally.removed;
-        assert_eq!(removed, 300, "each item once");
+        if self.stand.tells_who_removed() {
+            assert_eq!(removed, 300, "each item once");
+        } else {
+            assert!(removed >= 300, "each item, and a few counted twice: {removed}");
+        }
         assert!(self.keys().await.iter().all(|key| key % 4 == 0), "concurrent sweepers");
         assert_eq!(self.keys().await.len(), 100, "concurrent sweepers");
     }

@@ -18,6 +18,8 @@ struct Objects {
     /// How the date is written, and the pattern that reads it.
     format: &'static str,
     pattern: &'static str,
+    /// Whether of two who delete an object at once only one is told that he did. `SeaweedFS` looks first and deletes then.
+    tells_who_removed: bool,
     /// The names that were put there, by number, which spares a listing for each.
     names: Mutex<BTreeMap<u32, String>>,
 }
@@ -26,7 +28,8 @@ const MICRO: SignedDuration = SignedDuration::from_micros(1);
 
 impl Objects {
     fn new(bucket: TestBucket, format: &'static str, pattern: &'static str) -> Self {
-        Self { bucket, format, pattern, names: Mutex::default() }
+        let tells_who_removed = !bucket.url().starts_with("s3://");
+        Self { bucket, format, pattern, tells_who_removed, names: Mutex::default() }
     }
 
     fn name(&self, key: u32, deadline: Option<Timestamp>) -> String {
@@ -78,6 +81,10 @@ impl Stand for Objects {
 
     fn can_stick(&self) -> bool {
         false
+    }
+
+    fn tells_who_removed(&self) -> bool {
+        self.tells_who_removed
     }
 
     fn hold(&self, _key: u32) -> Answer<'_, Option<Box<dyn Hold>>> {
