@@ -13,7 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bygone_core::{Clock, ClockReading};
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use serde::{Deserialize, Serialize};
 
 use super::{Capabilities, Expected, Listing, Storage, StorageError, Stored, Version};
@@ -89,7 +89,7 @@ impl Trial<'_> {
             self.race(&format!("{}/race-{race}", self.place)).await?;
         }
         let deletes = self.heeds_conditions_of_deletes(&key, (&first, &second)).await?;
-        Ok(Proof { writes: true, deletes })
+        Ok(Proof { writes: true, deletes: deletes && self.heeds_them_in_races().await? })
     }
 
     fn body(&self) -> Bytes {
@@ -121,7 +121,10 @@ impl Trial<'_> {
         let version = only_one("made the same key", made)?;
         let changed = join_all((0..RACERS).map(|_| self.swap(key, &version))).await;
         let version = only_one("changed the same version of a key", changed)?;
-        self.store.delete(key, &version).await
+        if self.store.capabilities().delete_if_version {
+            self.store.delete(key, &version).await?;
+        }
+        Ok(())
     }
 
     /// Also takes away what the trial left.
@@ -140,6 +143,37 @@ impl Trial<'_> {
         }
         Ok(heeds)
     }
+
+    async fn heeds_them_in_races(&self) -> Result<bool, StorageError> {
+        let mut heeds = true;
+        for race in 0..RACES {
+            heeds &= self.race_of_deletes(&format!("{}/delete-{race}", self.place)).await?;
+        }
+        Ok(heeds)
+    }
+
+    /// Some delete a version while others change it: whoever changed it must find his own. That two who delete it are both
+    /// told that they did is no harm.
+    async fn race_of_deletes(&self, key: &str) -> Result<bool, StorageError> {
+        let version = self.create(key).await?;
+        // The deletes first: one that looks, takes its time and deletes does so while somebody writes.
+        let deletes = join_all((0..RACERS / 2).map(|_| self.store.delete(key, &version)));
+        let swaps = join_all((0..RACERS / 2).map(|_| self.swap(key, &version)));
+        let (deletes, swaps) = join(deletes, swaps).await;
+        let is_deleted = !successes(deletes)?.is_empty();
+        let found = self.store.get(key).await?.map(|found| found.version);
+        let heeds = if swaps.iter().any(Result::is_ok) {
+            let changed = only_one("changed the same version of a key", swaps)?;
+            !is_deleted && found.as_ref() == Some(&changed)
+        } else {
+            successes(swaps)?;
+            is_deleted && found.is_none()
+        };
+        if heeds && let Some(version) = found {
+            self.store.delete(key, &version).await?;
+        }
+        Ok(heeds)
+    }
 }
 
 fn expect_conflict(what: &str, answer: Result<Version, StorageError>) -> Result<(), StorageError> {
@@ -153,22 +187,18 @@ fn expect_conflict(what: &str, answer: Result<Version, StorageError>) -> Result<
 }
 
 fn only_one(what: &str, answers: Vec<Result<Version, StorageError>>) -> Result<Version, StorageError> {
-    let (mut winner, mut winners) = (None, 0);
-    for answer in answers {
-        match answer {
-            Ok(version) => {
-                winners += 1;
-                winner = Some(version);
-            }
-            Err(StorageError::Conflict { .. }) => {}
-            Err(error) => return Err(error),
-        }
+    let asked = answers.len();
+    let winners = successes(answers)?;
+    match &winners[..] {
+        [winner] => Ok(winner.clone()),
+        _ => Err(StorageError::Lying { what: format!("{} of {asked} at once {what}, by its answers", winners.len()) }),
     }
-    let asked = RACERS;
-    match winner {
-        Some(version) if winners == 1 => Ok(version),
-        _ => Err(StorageError::Lying { what: format!("{winners} of {asked} at once {what}, by its answers") }),
-    }
+}
+
+/// What those got whose condition was met. Whoever lost a race has failed in no other way.
+fn successes<T>(answers: Vec<Result<T, StorageError>>) -> Result<Vec<T>, StorageError> {
+    let met = answers.into_iter().filter(|answer| !matches!(answer, Err(StorageError::Conflict { .. })));
+    met.collect()
 }
 
 #[async_trait]

@@ -44,6 +44,7 @@ on_each_store!(
     keys_are_listed_in_order_page_by_page,
     of_many_who_make_a_key_one_succeeds,
     of_many_who_swap_a_value_one_succeeds,
+    whoever_swaps_a_value_beside_deletes_keeps_his,
 );
 
 fn careful<S: Storage>(store: S) -> Careful<S> {
@@ -199,6 +200,35 @@ async fn of_many_who_swap_a_value_one_succeeds(store: Arc<dyn Storage>) {
         assert_eq!(won.len(), 1, "{answers:?}");
         assert!(answers.iter().all(|answer| answer.is_ok() || is_conflict(answer)), "{answers:?}");
         version = won[0].clone();
+    }
+}
+
+/// Two who delete the same may both be told that they did, by SeaweedFS for one: nobody relies on that.
+async fn whoever_swaps_a_value_beside_deletes_keeps_his(store: Arc<dyn Storage>) {
+    if !store.capabilities().delete_if_version {
+        return;
+    }
+    for round in 0..5 {
+        let key = format!("ns/meta/beside-{round}");
+        let version = create(&*store, &key, "begin").await.unwrap();
+        let race = (0..RACERS).map(|racer| {
+            let (store, key, version) = (Arc::clone(&store), key.clone(), version.clone());
+            let body = Bytes::from(format!("{round}-{racer}"));
+            tokio::spawn(async move {
+                if racer % 2 == 0 {
+                    return store.delete(&key, &version).await.map(|()| version);
+                }
+                store.put(&key, body, Expected::Version(&version)).await
+            })
+        });
+        let answers = outcomes(race.collect()).await;
+        assert!(answers.iter().all(|answer| answer.is_ok() || is_conflict(answer)), "{answers:?}");
+        let won = |side: usize| answers.iter().skip(side).step_by(2).filter_map(|answer| answer.as_ref().ok());
+        let (deleted, swapped): (Vec<_>, Vec<_>) = (won(0).collect(), won(1).collect());
+        assert!(swapped.len() <= 1, "{answers:?}");
+        assert_ne!(deleted.is_empty(), swapped.is_empty(), "{answers:?}");
+        let found = store.get(&key).await.unwrap().map(|found| found.version);
+        assert_eq!(found.as_ref(), swapped.first().copied(), "{answers:?}");
     }
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bygone_core::{Clock, ClockReading, ManualClock, SystemClock};
 use bygone_lease::storage::{
-    Capabilities, Counting, Expected, Listing, Memory, Objects, Requests, Storage, StorageError, Stored, Version,
+    Capabilities, Counting, Expected, Listing, Memory, Requests, Storage, StorageError, Stored, Version,
 };
 use bygone_lease::{Error, LeaseStore, Options, SeededChance};
-use bygone_objects::{Access, BucketUrl, Environment};
 use bytes::Bytes;
 
+use super::conformance::bucket_storage;
 use super::shelf::ask;
 
 /// How a store lies.
@@ -28,6 +28,10 @@ enum Lie {
     List,
     /// Any version may be deleted.
     Delete,
+    /// The same, but only when somebody writes at that moment: it looks, takes its time, and deletes.
+    DeleteRace,
+    /// It has no deletes under a condition at all.
+    NoDelete,
     /// Its clock is five minutes off.
     Clock,
 }
@@ -41,7 +45,7 @@ struct Liar {
 #[async_trait]
 impl Storage for Liar {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { proven: false, ..self.memory.capabilities() }
+        Capabilities { proven: false, delete_if_version: self.lie != Lie::NoDelete, ..self.memory.capabilities() }
     }
 
     async fn get(&self, key: &str) -> Result<Option<Stored>, StorageError> {
@@ -71,8 +75,18 @@ impl Storage for Liar {
     }
 
     async fn delete(&self, key: &str, version: &Version) -> Result<(), StorageError> {
+        let found = self.memory.get(key).await?;
+        let ignores = match self.lie {
+            Lie::Delete => true,
+            Lie::DeleteRace => {
+                tokio::task::yield_now().await;
+                found.is_some_and(|found| found.version == *version)
+            }
+            Lie::NoDelete => return Err(StorageError::Unsupported { operation: "delete a key under a condition" }),
+            _ => false,
+        };
         match self.memory.get(key).await? {
-            Some(found) if self.lie == Lie::Delete => self.memory.delete(key, &found.version).await,
+            Some(now) if ignores => self.memory.delete(key, &now.version).await,
             _ => self.memory.delete(key, version).await,
         }
     }
@@ -129,9 +143,9 @@ async fn an_honest_store_is_tried_once_and_the_trial_leaves_nothing_else() {
     assert_eq!(honest.requests().since(before), Requests { gets: 2, ..Requests::default() });
 }
 
-#[tokio::test]
-async fn a_store_that_deletes_whatever_it_is_told_can_be_used_without_deletes() {
-    let (store, liar) = open(Lie::Delete).await.unwrap();
+/// Nothing is taken away that somebody may just have written; leases work all the same.
+async fn assert_used_without_deletes(lie: Lie) {
+    let (store, liar) = open(lie).await.unwrap();
     let lease = store.acquire(&ask("k", "a")).await.unwrap();
     store.release(&lease).await.unwrap();
     let before = liar.requests();
@@ -143,18 +157,33 @@ async fn a_store_that_deletes_whatever_it_is_told_can_be_used_without_deletes() 
     assert_eq!(liar.requests().since(before).deletes, 0);
 }
 
+#[tokio::test]
+async fn a_store_that_deletes_whatever_it_is_told_can_be_used_without_deletes() {
+    assert_used_without_deletes(Lie::Delete).await;
+}
+
+/// A sweeper that removes a tombstone would else take away the lease of whoever acquires the key at that moment.
+#[tokio::test]
+async fn a_store_that_deletes_what_was_written_meanwhile_can_be_used_without_deletes() {
+    assert_used_without_deletes(Lie::DeleteRace).await;
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_delete_under_a_condition_can_be_used() {
+    assert_used_without_deletes(Lie::NoDelete).await;
+}
+
 /// The real servers of the tests: what they are found to do.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_stores_are_tried() {
     let seaweed = bygone_testkit::SeaweedFs::shared().await.fresh_bucket().await;
     let moto = bygone_testkit::Moto::shared().await.fresh_bucket().await;
     let azurite = bygone_testkit::Azurite::shared().await.fresh_bucket().await;
-    for bucket in [seaweed, moto, azurite] {
-        let credentials = bucket.credentials();
-        let environment = Environment::of(credentials.iter().map(|(name, value)| (*name, value.as_str())));
-        let access = Access::new(BucketUrl::parse(&bucket.url()).unwrap(), environment).unwrap();
-        let objects = Objects::open(access, Arc::new(SystemClock::new()), Duration::from_secs(60)).unwrap();
-        let store = LeaseStore::open(objects, Options::default()).await.unwrap();
+    for (bucket, keeps_conditions_of_deletes) in [(seaweed, true), (moto, false), (azurite, true)] {
+        let store = LeaseStore::open(bucket_storage(&bucket), Options::default()).await.unwrap();
+        let proof = bucket_storage(&bucket).get(".bygone/proof.json").await.unwrap().unwrap();
+        let proof: serde_json::Value = serde_json::from_slice(&proof.body).unwrap();
+        assert_eq!(proof["deletes"], keeps_conditions_of_deletes, "{}: {proof}", bucket.url());
         let lease = store.acquire(&ask("k", "a")).await.unwrap();
         store.keepalive(&lease, None).await.unwrap();
         assert!(matches!(store.acquire(&ask("k", "b")).await, Err(Error::Held { .. })));
