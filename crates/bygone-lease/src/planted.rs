@@ -4,6 +4,7 @@
 //! nothing of them is left in what is built.
 
 /// A mistake that somebody could make, or has made.
+#[cfg_attr(not(feature = "planted"), expect(unreachable_pub, reason = "only tests can name a bug to plant"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     /// Whoever had a lease once may write, whoever has it now.
