@@ -31,13 +31,11 @@ impl Ids {
     /// A new one.
     pub(crate) fn next(&self) -> Uuid {
         let millis = u64::try_from(Moment::from(self.clock.now()).millis()).unwrap_or(0);
-        let mut random = [0; 10];
-        let (low, high) = (self.chance.bits().to_le_bytes(), self.chance.bits().to_le_bytes());
-        random[..8].copy_from_slice(&low);
-        random[8..].copy_from_slice(&high[..2]);
+        let mut rest = [0; 10];
         // Twelve bits of it are used here: where they do not suffice, only the order is lost.
-        random[..2].copy_from_slice(&self.number(millis).to_be_bytes());
-        Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+        rest[..2].copy_from_slice(&self.number(millis).to_be_bytes());
+        rest[2..].copy_from_slice(&self.chance.bits().to_le_bytes());
+        Builder::from_unix_timestamp_millis(millis, &rest).into_uuid()
     }
 
     /// How many were made in this millisecond before.
