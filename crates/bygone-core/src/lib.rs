@@ -2,7 +2,7 @@
 //!
 //! An adapter supplies a [`Target`]: it can *survey* (count what is bygone, touching nothing) and sweep one
 //! *page* (examine at most n items from a cursor, remove the bygone, commit). Everything else lives here, once:
-//! the [`Boundary`], the [`Budget`], the [`Brake`], the adaptive page size, retries with halved pages,
+//! the [`Boundary`], the [`Budget`], the [`Brake`], the [`Gate`]s, the adaptive page size, retries with halved pages,
 //! cancellation, [`Event`]s and the [`Report`].
 //!
 //! This crate does no I/O and knows no database, no file system and no network; a test over the dependency tree
@@ -34,14 +34,17 @@ mod budget;
 mod clock;
 mod error;
 mod event;
+mod gate;
 pub mod memory;
 mod outcome;
 mod pace;
 mod policy_run;
 mod report;
+mod schedule;
 mod sweep;
 mod tally;
 mod target;
+mod window;
 
 pub use boundary::{Boundary, ClockReading, Skewed};
 pub use brake::{Brake, BrakeDecision};
@@ -49,10 +52,13 @@ pub use budget::{Budget, PAGE_ITEMS_MAX};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{ErrorKind, TargetError};
 pub use event::{Event, Observer};
+pub use gate::{Closed, Gate, Hindrance, WindowGate};
 pub use outcome::{Outcome, SweepOutcome};
 pub use policy_run::CAREFUL_ITEMS_MAX;
 pub use report::{PolicyReport, Report, format_instant};
+pub use schedule::{Schedule, ScheduleError};
 pub use sweep::{Consent, Job, Sweep};
 pub use tally::{KeptBack, Tally};
 pub use target::{Care, Cursor, Page, PageRequest, Survey, Target};
 pub use tokio_util::sync::CancellationToken;
+pub use window::Window;

@@ -15,6 +15,14 @@ pub enum Outcome {
     BudgetRequests,
     /// The budget of time is spent.
     BudgetRuntime,
+    /// The source was in use.
+    Activity,
+    /// The time of day for it was over, or not there yet.
+    Window,
+    /// Replicas were behind, or too many sessions at work.
+    Lag,
+    /// It was held, or another sweeper was at it.
+    Held,
     /// Somebody asked it to stop.
     Cancelled,
     /// It was not allowed to begin.
@@ -31,6 +39,10 @@ impl Outcome {
             Self::BudgetItems => "budget_items",
             Self::BudgetRequests => "budget_requests",
             Self::BudgetRuntime => "budget_runtime",
+            Self::Activity => "activity",
+            Self::Window => "window",
+            Self::Lag => "lag",
+            Self::Held => "held",
             Self::Cancelled => "cancelled",
             Self::Refused => "refused",
             Self::Failed => "failed",

@@ -4,6 +4,7 @@
 //! fails it is tried once more if the fault may pass, and otherwise halved, down to the single item that is in
 //! the way; that item is kept back as a conflict and the loop goes on behind it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -12,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::pace::Pace;
 use crate::sweep::record_error;
 use crate::{
-    Boundary, BrakeDecision, Budget, Care, Clock, Consent, Cursor, ErrorKind, Event, KeptBack, Observer, Outcome, Page,
-    PageRequest, PolicyReport, Survey, Target, TargetError,
+    Boundary, BrakeDecision, Budget, Care, Clock, Consent, Cursor, ErrorKind, Event, Gate, KeptBack, Observer, Outcome,
+    Page, PageRequest, PolicyReport, Survey, Target, TargetError,
 };
 
 /// Careful pages name each of their items, so they stay small whatever the pace says.
@@ -33,6 +34,7 @@ pub(crate) struct PolicyRun<'a> {
     clock: &'a dyn Clock,
     observer: &'a dyn Observer,
     cancel: &'a CancellationToken,
+    gates: &'a [Arc<dyn Gate>],
     boundary: Boundary,
     budget: &'a Budget,
     started: Duration,
@@ -57,6 +59,7 @@ impl<'a> PolicyRun<'a> {
             clock,
             observer,
             cancel,
+            gates: &[],
             boundary,
             budget,
             started: clock.elapsed().saturating_sub(spent),
@@ -69,8 +72,19 @@ impl<'a> PolicyRun<'a> {
         }
     }
 
+    /// Goes on only while all of these are open.
+    pub(crate) fn through(mut self, gates: &'a [Arc<dyn Gate>]) -> Self {
+        self.gates = gates;
+        self
+    }
+
     /// Survey, brake, pages, settle; everything that happened stands in `report`, also after an error.
     pub(crate) async fn run(mut self, target: &mut dyn Target, consent: Consent, report: &mut PolicyReport) {
+        // A survey is work for the source, too.
+        if let Some(outcome) = self.at_the_gates(report).await {
+            report.outcome = outcome;
+            return;
+        }
         if let Err(error) = self.begin(target, consent, report).await {
             record_error(report, &error);
             return;
@@ -142,7 +156,7 @@ impl<'a> PolicyRun<'a> {
 
     /// What is bygone as a whole goes first: it costs next to nothing, and leaves less to look through.
     async fn wholes(&mut self, target: &mut dyn Target, report: &mut PolicyReport) -> Result<(), TargetError> {
-        while self.must_stop(report).is_none() {
+        while self.must_stop(report).await.is_none() {
             let before = self.clock.elapsed();
             let Some(page) = target.whole(self.boundary, self.items_left).await? else { break };
             let time = self.clock.elapsed().saturating_sub(before);
@@ -156,7 +170,7 @@ impl<'a> PolicyRun<'a> {
     async fn pages(&mut self, target: &mut dyn Target, report: &mut PolicyReport) -> Result<Outcome, TargetError> {
         self.wholes(target, report).await?;
         loop {
-            if let Some(outcome) = self.must_stop(report) {
+            if let Some(outcome) = self.must_stop(report).await {
                 return Ok(outcome);
             }
             let (limit, care) = self.next_page();
@@ -187,7 +201,29 @@ impl<'a> PolicyRun<'a> {
     }
 
     /// Why the run may not go on to another page, if so.
-    fn must_stop(&self, report: &PolicyReport) -> Option<Outcome> {
+    async fn must_stop(&self, report: &mut PolicyReport) -> Option<Outcome> {
+        match self.is_spent(report) {
+            None => self.at_the_gates(report).await,
+            spent => spent,
+        }
+    }
+
+    /// The first gate that is closed, if any: its kind, and its words for the report.
+    async fn at_the_gates(&self, report: &mut PolicyReport) -> Option<Outcome> {
+        for gate in self.gates {
+            let closed = tokio::select! {
+                closed = gate.closed() => closed,
+                () = self.cancel.cancelled() => return Some(Outcome::Cancelled),
+            };
+            if let Some(closed) = closed {
+                report.stopped_by = Some(closed.reason);
+                return Some(closed.by.into());
+            }
+        }
+        None
+    }
+
+    fn is_spent(&self, report: &PolicyReport) -> Option<Outcome> {
         if self.cancel.is_cancelled() {
             return Some(Outcome::Cancelled);
         }

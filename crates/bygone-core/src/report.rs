@@ -40,6 +40,8 @@ pub struct PolicyReport {
     pub elapsed_ms: u64,
     /// How long the oldest bygone item still there has been so.
     pub lag_seconds: u64,
+    /// The gate that stopped it, and why.
+    pub stopped_by: Option<String>,
     /// What went wrong.
     pub error: Option<String>,
     /// What to do about it.
@@ -79,6 +81,7 @@ mod tests {
                 requests: 2,
                 elapsed_ms: 41,
                 lag_seconds: 0,
+                stopped_by: None,
                 error: None,
                 help: None,
                 warnings: vec![],
@@ -91,7 +94,7 @@ mod tests {
                 "examined": 3, "removed": 3, "cleared": 0,
                 "kept_back": { "referenced": 0, "locked": 0, "unreadable": 0, "conflict": 0 },
                 "children": {}, "bytes": null, "pages": 1, "requests": 2, "elapsed_ms": 41, "lag_seconds": 0,
-                "error": null, "help": null, "warnings": [] }] });
+                "stopped_by": null, "error": null, "help": null, "warnings": [] }] });
         assert_eq!(serde_json::to_value(&report).unwrap(), expected);
     }
 }

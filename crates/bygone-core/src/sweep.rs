@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::policy_run::PolicyRun;
 use crate::{
-    Boundary, Brake, Budget, Clock, ErrorKind, Event, Observer, Outcome, PolicyReport, Report, SweepOutcome, Tally,
-    Target, TargetError,
+    Boundary, Brake, Budget, Clock, ErrorKind, Event, Gate, Observer, Outcome, PolicyReport, Report, SweepOutcome,
+    Tally, Target, TargetError,
 };
 
 /// What allows a policy to remove as much as its survey counted.
@@ -43,6 +43,7 @@ pub struct Job {
     target: Result<Box<dyn Target>, TargetError>,
     budget: Budget,
     consent: Consent,
+    gates: Vec<Arc<dyn Gate>>,
     frees: Vec<String>,
     warnings: Vec<String>,
 }
@@ -56,6 +57,7 @@ impl Job {
             target: Ok(target),
             budget,
             consent: Consent::Brake(Brake::default()),
+            gates: Vec::new(),
             frees: Vec::new(),
             warnings: Vec::new(),
         }
@@ -69,6 +71,7 @@ impl Job {
             target: Err(error),
             budget: Budget::default(),
             consent: Consent::Brake(Brake::default()),
+            gates: Vec::new(),
             frees: Vec::new(),
             warnings: Vec::new(),
         }
@@ -85,6 +88,13 @@ impl Job {
     #[must_use]
     pub fn that_frees(mut self, policies: Vec<String>) -> Self {
         self.frees = policies;
+        self
+    }
+
+    /// Goes on only while all of these are open.
+    #[must_use]
+    pub fn through(mut self, gates: Vec<Arc<dyn Gate>>) -> Self {
+        self.gates = gates;
         self
     }
 
@@ -155,7 +165,7 @@ impl Sweep {
             Ok(target) if !self.cancel.is_cancelled() => {
                 let (clock, observer) = (&*self.clock, &*self.observer);
                 let run = PolicyRun::new(clock, observer, &self.cancel, self.boundary, &job.budget, lane.spent);
-                run.run(&mut **target, job.consent, report).await;
+                run.through(&job.gates).run(&mut **target, job.consent, report).await;
             }
             Ok(_) => report.outcome = Outcome::Cancelled,
             Err(error) => record_error(report, error),
@@ -211,6 +221,7 @@ fn empty_report(policy: String, source: String) -> PolicyReport {
         requests: 0,
         elapsed_ms: 0,
         lag_seconds: 0,
+        stopped_by: None,
         error: None,
         help: None,
         warnings: Vec::new(),

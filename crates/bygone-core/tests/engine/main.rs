@@ -5,6 +5,7 @@
 mod budgets;
 mod consent;
 mod failures;
+mod gates;
 mod policies;
 mod purity;
 mod scripted;

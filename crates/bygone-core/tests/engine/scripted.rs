@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bygone_core::{
-    Boundary, Budget, Care, Consent, Cursor, ErrorKind, Job, ManualClock, Page, PageRequest, PolicyReport, Survey,
-    Sweep, Tally, Target, TargetError,
+    Boundary, Budget, Care, Consent, Cursor, ErrorKind, Gate, Job, ManualClock, Page, PageRequest, PolicyReport,
+    Survey, Sweep, Tally, Target, TargetError,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -65,7 +65,19 @@ impl Scripted {
     }
 
     pub(crate) async fn run_with(&self, budget: Budget, consent: Consent) -> PolicyReport {
-        let job = Job::new(Box::new(self.clone()), budget).with_consent(consent);
+        self.sweep(self.job(budget).with_consent(consent)).await
+    }
+
+    /// Runs it alone, through these gates.
+    pub(crate) async fn run_through(&self, budget: Budget, gates: Vec<Arc<dyn Gate>>) -> PolicyReport {
+        self.sweep(self.job(budget).with_consent(Consent::Released).through(gates)).await
+    }
+
+    fn job(&self, budget: Budget) -> Job {
+        Job::new(Box::new(self.clone()), budget)
+    }
+
+    async fn sweep(&self, job: Job) -> PolicyReport {
         let clock = Arc::clone(&self.clock);
         Sweep::new(clock, boundary()).run(vec![job]).await.policies.remove(0)
     }
