@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use crate::{Care, PolicyReport, Report, Survey, Tally, TargetError};
 
@@ -12,6 +13,8 @@ use crate::{Care, PolicyReport, Report, Survey, Tally, TargetError};
 pub enum Event<'a> {
     /// A sweep begins.
     SweepStarted {
+        /// Its name.
+        sweep: Uuid,
         /// Its boundary.
         boundary: Timestamp,
         /// How many policies it has.

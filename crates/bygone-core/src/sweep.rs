@@ -91,10 +91,15 @@ impl Job {
         self
     }
 
-    /// Goes on only while all of these are open.
+    /// The policy's name.
+    pub fn policy(&self) -> &str {
+        &self.policy
+    }
+
+    /// Goes on only while all of these are open, too.
     #[must_use]
-    pub fn through(mut self, gates: Vec<Arc<dyn Gate>>) -> Self {
-        self.gates = gates;
+    pub fn through(mut self, gates: impl IntoIterator<Item = Arc<dyn Gate>>) -> Self {
+        self.gates.extend(gates);
         self
     }
 
@@ -108,6 +113,7 @@ impl Job {
 
 /// A sweep about to run.
 pub struct Sweep {
+    id: Uuid,
     clock: Arc<dyn Clock>,
     boundary: Boundary,
     observer: Arc<dyn Observer>,
@@ -117,7 +123,13 @@ pub struct Sweep {
 impl Sweep {
     /// A sweep with this boundary, watched by nobody.
     pub fn new(clock: Arc<dyn Clock>, boundary: Boundary) -> Self {
-        Self { clock, boundary, observer: Arc::new(()), cancel: CancellationToken::new() }
+        let id = name(&*clock);
+        Self { id, clock, boundary, observer: Arc::new(()), cancel: CancellationToken::new() }
+    }
+
+    /// Its own name, which its report will bear: a UUIDv7.
+    pub fn id(&self) -> Uuid {
+        self.id
     }
 
     /// Told of every event.
@@ -138,7 +150,7 @@ impl Sweep {
     /// free. A failing, refused or slow one never stops the rest.
     pub async fn run(self, jobs: Vec<Job>) -> Report {
         let boundary = self.boundary.instant();
-        self.observer.on(&Event::SweepStarted { boundary, policies: jobs.len() });
+        self.observer.on(&Event::SweepStarted { sweep: self.id, boundary, policies: jobs.len() });
         let mut lanes: Vec<Lane> = jobs.into_iter().map(Lane::new).collect();
         let mut turn: Vec<usize> = (0..lanes.len()).collect();
         let mut runs = 0;
@@ -152,7 +164,7 @@ impl Sweep {
         }
         let policies: Vec<PolicyReport> = lanes.into_iter().map(|lane| lane.report).inspect(log).collect();
         let outcome = SweepOutcome::of(policies.iter().map(|p| p.outcome));
-        let report = Report { sweep: self.name(), boundary, outcome, policies };
+        let report = Report { sweep: self.id, boundary, outcome, policies };
         self.observer.on(&Event::SweepEnded { report: &report });
         report
     }
@@ -177,14 +189,14 @@ impl Sweep {
         lane.spent += self.clock.elapsed().saturating_sub(started);
         report.elapsed_ms = millis(lane.spent);
     }
+}
 
-    /// A UUIDv7 of now; its random part comes from the operating system.
-    fn name(&self) -> Uuid {
-        let now = self.clock.now();
-        let seconds = u64::try_from(now.as_second()).unwrap_or(0);
-        let nanos = u32::try_from(now.subsec_nanosecond()).unwrap_or(0);
-        Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
-    }
+/// A UUIDv7 of now; its random part comes from the operating system.
+fn name(clock: &dyn Clock) -> Uuid {
+    let now = clock.now();
+    let seconds = u64::try_from(now.as_second()).unwrap_or(0);
+    let nanos = u32::try_from(now.subsec_nanosecond()).unwrap_or(0);
+    Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
 }
 
 /// A policy on its way through a sweep.

@@ -1,0 +1,164 @@
+//! The policies of one source: one sweep at a time, when their time comes or somebody asks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bygone_core::{Consent, Gate, Job, Sweep};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::hold::HoldGate;
+use super::recorder::Recorder;
+use super::timetable::Timetable;
+use super::{NotStarted, Shared};
+use crate::estate::{Bound, Estate, PolicyCard, Turn};
+use crate::ledger::Cause;
+
+/// The longest sleep: a wall clock that was set is noticed within it.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// Somebody asks for a sweep.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) policies: Vec<String>,
+    /// What allows more than the brake does, by policy.
+    pub(super) consents: BTreeMap<String, Consent>,
+    /// Told as soon as the sweep has begun.
+    pub(super) answer: oneshot::Sender<Result<Uuid, NotStarted>>,
+}
+
+pub(super) struct Lane {
+    source: String,
+    shared: Arc<Shared>,
+    estate: watch::Receiver<Arc<dyn Estate>>,
+    requests: mpsc::Receiver<Request>,
+    timetable: Timetable,
+    /// No page begins after it.
+    stop: CancellationToken,
+}
+
+impl Lane {
+    pub(super) fn new(
+        source: String,
+        shared: Arc<Shared>,
+        estate: watch::Receiver<Arc<dyn Estate>>,
+        requests: mpsc::Receiver<Request>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { source, shared, estate, requests, timetable: Timetable::default(), stop }
+    }
+
+    /// Sweeps when it is time, until told to stop.
+    pub(super) async fn run(mut self) {
+        self.look_back().await;
+        while !self.stop.is_cancelled() {
+            let estate = Arc::clone(&self.estate.borrow_and_update());
+            let now = self.shared.clock.now();
+            let cards = cards_of(&*estate, &self.source);
+            let due = self.timetable.take_due(&cards, now);
+            if !due.is_empty() {
+                // Where another daemon has the turn, it does what is due.
+                let _ = self.sweep(&*estate, Cause::Schedule, due, &BTreeMap::new(), None).await;
+                continue;
+            }
+            let next = self.timetable.first(&cards, now);
+            let wait = next.and_then(|next| Duration::try_from(next.duration_since(now)).ok());
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                request = self.requests.recv() => match request {
+                    Some(Request { policies, consents, answer }) => {
+                        let _ = self.sweep(&*estate, Cause::Request, policies, &consents, Some(answer)).await;
+                    }
+                    None => return,
+                },
+                changed = self.estate.changed() => if changed.is_err() { return },
+                () = self.shared.clock.sleep(wait.unwrap_or(LOOK_AGAIN).min(LOOK_AGAIN)) => {}
+            }
+        }
+    }
+
+    /// A time that came while nobody was there is made up for, once.
+    async fn look_back(&mut self) {
+        let estate = Arc::clone(&self.estate.borrow());
+        for card in cards_of(&*estate, &self.source) {
+            match self.shared.ledger.standing(&card.name).await {
+                Ok(standing) => standing.ended.into_iter().for_each(|ended| self.timetable.see(&card.name, ended)),
+                Err(error) => tracing::error!(%error, policy = card.name, "the ledger does not tell of the last run"),
+            }
+        }
+    }
+
+    async fn sweep(
+        &self,
+        estate: &dyn Estate,
+        cause: Cause,
+        policies: Vec<String>,
+        consents: &BTreeMap<String, Consent>,
+        answer: Option<oneshot::Sender<Result<Uuid, NotStarted>>>,
+    ) -> Option<Uuid> {
+        let turn = match estate.take_turn(&self.source).await {
+            Ok(Turn::Ours(gate)) => Some(gate),
+            Ok(Turn::Theirs) => {
+                tracing::debug!(source = self.source, "another sweeper has the turn");
+                answer.map(|answer| answer.send(Err(NotStarted::SweptByAnother)));
+                return None;
+            }
+            // It goes on without: why the source does not answer is told by the report, policy by policy.
+            Err(error) => {
+                tracing::warn!(source = self.source, error = error.full_message(), "no turn could be taken");
+                None
+            }
+        };
+        let Bound { boundary, jobs } = estate.bind(&self.source, &policies).await;
+        let cards = cards_of(estate, &self.source);
+        let jobs: Vec<Job> = jobs.into_iter().map(|job| self.ready(job, &cards, consents, turn.as_ref())).collect();
+        let sweep = Sweep::new(Arc::clone(&self.shared.clock), boundary).cancelled_by(self.stop.clone());
+        let id = sweep.id();
+        if let Err(error) = self.shared.ledger.begin(id, cause, policies).await {
+            tracing::error!(%error, sweep = %id, "the ledger does not take the beginning of a sweep");
+        }
+        answer.map(|answer| answer.send(Ok(id)));
+        self.record(sweep, jobs).await;
+        Some(id)
+    }
+
+    fn ready(
+        &self,
+        job: Job,
+        cards: &[&PolicyCard],
+        consents: &BTreeMap<String, Consent>,
+        turn: Option<&Arc<dyn Gate>>,
+    ) -> Job {
+        let hold: Arc<dyn Gate> = HoldGate::new(&self.shared.holds, job.policy());
+        let own = cards.iter().find(|card| card.name == job.policy()).map(|card| card.gates.clone());
+        let consent = consents.get(job.policy()).copied();
+        let job = job.through(turn.cloned().into_iter().chain([hold]).chain(own.unwrap_or_default()));
+        match consent {
+            Some(consent) => job.with_consent(consent),
+            None => job,
+        }
+    }
+
+    /// Runs a sweep that has begun, with the ledger beside it.
+    async fn record(&self, sweep: Sweep, jobs: Vec<Job>) {
+        let Shared { ledger, clock, watchers, .. } = &*self.shared;
+        let recorder = Recorder::new(sweep.id(), watchers.clone());
+        let over = CancellationToken::new();
+        let observer = Arc::clone(&recorder);
+        let run = async {
+            let report = sweep.observed_by(observer).run(jobs).await;
+            over.cancel();
+            report
+        };
+        let (report, ()) = tokio::join!(run, recorder.keep(ledger, &**clock, &over));
+        if let Err(error) = ledger.end(&report).await {
+            tracing::error!(%error, sweep = %report.sweep, "the ledger does not take the end of a sweep");
+        }
+    }
+}
+
+fn cards_of<'a>(estate: &'a dyn Estate, source: &str) -> Vec<&'a PolicyCard> {
+    estate.policies().iter().filter(|card| card.source == source).collect()
+}

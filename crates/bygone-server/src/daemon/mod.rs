@@ -1,0 +1,168 @@
+//! The daemon: a lane for each source, and what they share.
+
+mod hold;
+mod lane;
+mod recorder;
+mod timetable;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bygone_core::{Clock, Consent};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use self::hold::Holds;
+use self::lane::{Lane, Request};
+pub use self::recorder::{Happening, What};
+use crate::estate::Estate;
+use crate::ledger::Ledger;
+
+/// Sweeps that may wait for their lane; beyond, the daemon says that it has too much to do.
+const REQUESTS_MAX: usize = 16;
+/// What a slow watcher may be behind by before it is told that it missed something.
+const WATCHED_MAX: usize = 1_024;
+
+/// Why a sweep that somebody asked for did not begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotStarted {
+    /// There is no such policy.
+    #[error("there is no policy `{0}`")]
+    NoSuchPolicy(String),
+    /// Policies of one source at a time.
+    #[error("the policies are of several sources: ask for those of one")]
+    SeveralSources,
+    /// Another daemon, or a person, is sweeping that source.
+    #[error("another sweeper has the turn")]
+    SweptByAnother,
+    /// As many as may are waiting already.
+    #[error("too many sweeps are waiting")]
+    TooMany,
+    /// The daemon is about to end.
+    #[error("the daemon is ending")]
+    Ending,
+}
+
+/// What the lanes share.
+#[derive(Debug)]
+struct Shared {
+    clock: Arc<dyn Clock>,
+    ledger: Ledger,
+    holds: Arc<Holds>,
+    watchers: broadcast::Sender<Happening>,
+}
+
+/// Runs policies when their time comes.
+#[derive(Clone, Debug)]
+pub struct Daemon {
+    shared: Arc<Shared>,
+    estate: watch::Sender<Arc<dyn Estate>>,
+    lanes: Arc<std::sync::Mutex<BTreeMap<String, mpsc::Sender<Request>>>>,
+}
+
+impl Daemon {
+    /// A daemon over an estate. It does nothing until it is run.
+    pub fn new(estate: Arc<dyn Estate>, ledger: Ledger, clock: Arc<dyn Clock>) -> Self {
+        let shared = Shared { clock, ledger, holds: Arc::default(), watchers: broadcast::Sender::new(WATCHED_MAX) };
+        Self { shared: Arc::new(shared), estate: watch::Sender::new(estate), lanes: Arc::default() }
+    }
+
+    /// Runs until told to stop: then no further page begins, and it ends when those under way are committed.
+    pub async fn run(&self, stop: CancellationToken) {
+        let mut running = JoinSet::new();
+        let mut estate = self.estate.subscribe();
+        loop {
+            self.open_lanes(&mut running, &stop);
+            tokio::select! {
+                () = stop.cancelled() => break,
+                changed = estate.changed() => if changed.is_err() { break },
+            }
+        }
+        self.lanes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
+        while let Some(ended) = running.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(%error, "a lane has ended by a panic");
+            }
+        }
+    }
+
+    /// A lane for each source. One whose source is gone stays, and finds nothing to do.
+    fn open_lanes(&self, running: &mut JoinSet<()>, stop: &CancellationToken) {
+        let estate = Arc::clone(&self.estate.borrow());
+        let sources: BTreeSet<&str> = estate.policies().iter().map(|card| card.source.as_str()).collect();
+        let mut lanes = self.lanes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for source in sources {
+            if !lanes.contains_key(source) {
+                let (sender, requests) = mpsc::channel(REQUESTS_MAX);
+                let (shared, estate) = (Arc::clone(&self.shared), self.estate.subscribe());
+                let lane = Lane::new(source.to_owned(), shared, estate, requests, stop.clone());
+                running.spawn(lane.run());
+                lanes.insert(source.to_owned(), sender);
+            }
+        }
+    }
+
+    /// Goes on with another estate: a configuration that has changed. What runs ends under the old one.
+    pub fn replace(&self, estate: Arc<dyn Estate>) {
+        self.estate.send_replace(estate);
+    }
+
+    /// The estate as it is.
+    pub fn estate(&self) -> Arc<dyn Estate> {
+        Arc::clone(&self.estate.borrow())
+    }
+
+    /// The history.
+    pub fn ledger(&self) -> &Ledger {
+        &self.shared.ledger
+    }
+
+    /// What happens from now on.
+    pub fn watch(&self) -> broadcast::Receiver<Happening> {
+        self.shared.watchers.subscribe()
+    }
+
+    /// Pauses a policy, or all of them. A run under way ends before its next page.
+    pub fn pause(&self, policy: Option<&str>) {
+        self.shared.holds.set(policy, true);
+    }
+
+    /// Lets a policy, or all of them, go on.
+    pub fn resume(&self, policy: Option<&str>) {
+        self.shared.holds.set(policy, false);
+    }
+
+    /// Why a policy is held, if it is.
+    pub fn held(&self, policy: &str) -> Option<&'static str> {
+        self.shared.holds.why(policy)
+    }
+
+    /// Sweeps policies of one source as soon as its lane is free, and tells the sweep's name once it has begun.
+    pub async fn sweep(&self, policies: Vec<String>, consents: BTreeMap<String, Consent>) -> Result<Uuid, NotStarted> {
+        let source = self.source_of(&policies)?;
+        let (answer, answered) = oneshot::channel();
+        let lane = self.lanes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(&source).cloned();
+        let request = Request { policies, consents, answer };
+        match lane.ok_or(NotStarted::Ending)?.try_send(request) {
+            Ok(()) => answered.await.unwrap_or(Err(NotStarted::Ending)),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(NotStarted::TooMany),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(NotStarted::Ending),
+        }
+    }
+
+    fn source_of(&self, policies: &[String]) -> Result<String, NotStarted> {
+        let estate = self.estate();
+        let mut sources = BTreeSet::new();
+        for policy in policies {
+            let card = estate.policies().iter().find(|card| card.name == *policy);
+            sources.insert(card.ok_or_else(|| NotStarted::NoSuchPolicy(policy.clone()))?.source.clone());
+        }
+        match (sources.pop_first(), sources.is_empty()) {
+            (Some(source), true) => Ok(source),
+            _ => Err(NotStarted::SeveralSources),
+        }
+    }
+}

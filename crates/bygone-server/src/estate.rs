@@ -1,0 +1,55 @@
+//! What the daemon looks after, as it sees it: policies with their times, and a way to bind them for a sweep.
+//!
+//! The daemon knows no configuration file and no database. Whoever reads those hands it an [`Estate`], and another one when
+//! the file has changed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bygone_core::{Boundary, Gate, Job, Schedule, TargetError};
+
+/// A policy, as far as the daemon needs to know it.
+#[derive(Clone, Debug)]
+pub struct PolicyCard {
+    /// Its name.
+    pub name: String,
+    /// Its source: policies of one source run one after another.
+    pub source: String,
+    /// When it runs by itself; never, if there is none.
+    pub schedule: Option<Schedule>,
+    /// What must be open for it to run.
+    pub gates: Vec<Arc<dyn Gate>>,
+}
+
+/// Policies of a source, bound for one sweep.
+pub struct Bound {
+    /// The sweep's boundary, by the clocks of all concerned.
+    pub boundary: Boundary,
+    /// The policies, in the order in which they run; those that cannot are among them, with the reason.
+    pub jobs: Vec<Job>,
+}
+
+/// The turn to sweep a source, given back when it is dropped.
+///
+/// That there is one sweeper at a time saves work and nothing else: whoever loses his turn in the middle harms nobody.
+#[derive(Debug)]
+pub enum Turn {
+    /// Ours, for as long as the gate is open.
+    Ours(Arc<dyn Gate>),
+    /// Somebody else's.
+    Theirs,
+}
+
+/// What is to be swept.
+#[async_trait]
+pub trait Estate: fmt::Debug + Send + Sync {
+    /// All policies that are switched on.
+    fn policies(&self) -> &[PolicyCard];
+
+    /// Asks for the turn to sweep a source. Does not wait for it.
+    async fn take_turn(&self, source: &str) -> Result<Turn, TargetError>;
+
+    /// Binds policies of one source. What cannot be bound is told by its job.
+    async fn bind(&self, source: &str, policies: &[String]) -> Bound;
+}

@@ -1,0 +1,213 @@
+//! The ledger: the history of sweeps, in an embedded file.
+//!
+//! A sweep stands in it from its beginning on, with what its pages did so far, and with its report from its end on. So one
+//! whose daemon was killed is told of, too: the next daemon calls it interrupted.
+//!
+//! Old entries go by a policy like any other: `ended_ms` is their deadline.
+
+mod file;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bygone_core::{Clock, PolicyReport, Report, Tally};
+use jiff::Timestamp;
+use rusqlite::Connection;
+use serde::Serialize;
+use uuid::Uuid;
+
+/// Why the history cannot be kept or told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// The file cannot be used as it is.
+    #[error("the ledger {} cannot be used: {reason}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A statement failed.
+    #[error("the ledger does not answer")]
+    Failed(#[source] rusqlite::Error),
+    /// The report cannot be written down.
+    #[error("the report cannot be written")]
+    Report(#[source] serde_json::Error),
+    /// The thread that asked the file is gone.
+    #[error("asking the ledger was broken off")]
+    BrokenOff,
+}
+
+/// What a sweep was begun by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The time of one of its policies came.
+    Schedule,
+    /// Somebody asked for it.
+    Request,
+}
+
+impl Cause {
+    /// The word in the ledger.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule",
+            Self::Request => "request",
+        }
+    }
+}
+
+/// Which sweeps to tell of: the newest first.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Only those that began before this one.
+    pub before: Option<Uuid>,
+    /// Only those with this policy in them.
+    pub policy: Option<String>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// A sweep in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Past {
+    /// Its name.
+    pub sweep: Uuid,
+    /// When it began.
+    pub began: Timestamp,
+    /// When it ended; `None` while it runs.
+    pub ended: Option<Timestamp>,
+    /// What it was begun by.
+    pub cause: String,
+    /// How it ended; `interrupted` where its daemon was gone before.
+    pub outcome: Option<String>,
+    /// What it has removed, so far at least.
+    pub removed: u64,
+    /// Its policies.
+    pub policies: Vec<String>,
+}
+
+/// How a policy stands, by its last runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// The sweep of its last run that ended.
+    pub sweep: Option<Uuid>,
+    /// When that was.
+    pub ended: Option<Timestamp>,
+    /// How it ended.
+    pub outcome: Option<String>,
+    /// What it removed.
+    pub removed: u64,
+    /// What it kept back.
+    pub kept_back: u64,
+    /// How far behind it left the policy.
+    pub lag_seconds: Option<u64>,
+    /// When a run was last complete.
+    pub completed: Option<Timestamp>,
+}
+
+/// What was done on a day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DayCount {
+    /// The day, in UTC: `2026-11-18`.
+    pub day: String,
+    /// Items removed and cleared.
+    pub done: u64,
+}
+
+/// The end of a sweep, as it is written down.
+struct Entry {
+    sweep: Uuid,
+    outcome: &'static str,
+    report: String,
+    runs: Vec<PolicyReport>,
+}
+
+/// The history of sweeps.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    conn: Arc<Mutex<Connection>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Ledger {
+    /// Opens the history in a file, and makes the file where there is none. What an earlier daemon left open is closed.
+    pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, LedgerError> {
+        let (path, now) = (path.to_owned(), clock.now());
+        let opened = blocking(move || {
+            let mut conn = file::open(&path)?;
+            let closed = file::close_interrupted(&mut conn, now).map_err(LedgerError::Failed)?;
+            if closed > 0 {
+                tracing::warn!(sweeps = closed, "sweeps of an earlier daemon were interrupted");
+            }
+            Ok(conn)
+        });
+        Ok(Self { conn: Arc::new(Mutex::new(opened.await?)), clock })
+    }
+
+    /// A sweep of these policies begins.
+    pub async fn begin(&self, sweep: Uuid, cause: Cause, policies: Vec<String>) -> Result<(), LedgerError> {
+        let now = self.clock.now();
+        self.with(move |conn| file::begin(conn, sweep, now, cause, &policies)).await
+    }
+
+    /// What a policy's pages of a sweep have done so far, all together.
+    pub async fn progress(&self, sweep: Uuid, policy: String, so_far: Tally) -> Result<(), LedgerError> {
+        self.with(move |conn| file::progress(conn, sweep, &policy, &so_far)).await
+    }
+
+    /// A sweep has ended. Of one that has ended already nothing is changed, and the answer is false.
+    pub async fn end(&self, report: &Report) -> Result<bool, LedgerError> {
+        let entry = Entry {
+            sweep: report.sweep,
+            outcome: report.outcome.as_str(),
+            report: serde_json::to_string(report).map_err(LedgerError::Report)?,
+            runs: report.policies.clone(),
+        };
+        let now = self.clock.now();
+        self.with(move |conn| file::end(conn, &entry, now)).await
+    }
+
+    /// Sweeps, the newest first.
+    pub async fn list(&self, wanted: Wanted) -> Result<Vec<Past>, LedgerError> {
+        self.with(move |conn| file::list(conn, &wanted)).await
+    }
+
+    /// The report of a sweep, as JSON; `None` where there is none, or not yet.
+    pub async fn report(&self, sweep: Uuid) -> Result<Option<String>, LedgerError> {
+        self.with(move |conn| file::report(conn, sweep)).await
+    }
+
+    /// How a policy stands.
+    pub async fn standing(&self, policy: &str) -> Result<Standing, LedgerError> {
+        let policy = policy.to_owned();
+        self.with(move |conn| file::standing(conn, &policy)).await
+    }
+
+    /// What a policy removed on each day since a moment; days without anything are left out.
+    pub async fn days(&self, policy: &str, since: Timestamp) -> Result<Vec<DayCount>, LedgerError> {
+        let policy = policy.to_owned();
+        self.with(move |conn| file::days(conn, &policy, since)).await
+    }
+
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let conn = Arc::clone(&self.conn);
+        blocking(move || {
+            let mut conn = conn.lock().unwrap_or_else(PoisonError::into_inner);
+            work(&mut conn).map_err(LedgerError::Failed)
+        })
+        .await
+    }
+}
+
+/// The file may have to wait for the disk: not where tasks run.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LedgerError> + Send + 'static,
+) -> Result<T, LedgerError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(LedgerError::BrokenOff))
+}

@@ -1,0 +1,189 @@
+//! Policies run when their time comes, one sweep of a source at a time, and the history tells of each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bygone_core::memory::Shelf;
+use bygone_core::{CancellationToken, Clock, Schedule, SystemClock};
+use bygone_server::{Daemon, Estate, Happening, Ledger, NotStarted, Past, Wanted, What};
+use tokio::task::JoinHandle;
+
+use crate::shelves::{Shelves, shelf};
+
+struct Running {
+    daemon: Daemon,
+    stop: CancellationToken,
+    run: JoinHandle<()>,
+    _directory: tempfile::TempDir,
+}
+
+impl Running {
+    async fn over(estate: Arc<dyn Estate>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let ledger = Ledger::open(&directory.path().join("ledger.db"), Arc::clone(&clock)).await.unwrap();
+        let daemon = Daemon::new(estate, ledger, clock);
+        let stop = CancellationToken::new();
+        let run = tokio::spawn({
+            let (daemon, stop) = (daemon.clone(), stop.clone());
+            async move { daemon.run(stop).await }
+        });
+        Self { daemon, stop, run, _directory: directory }
+    }
+
+    async fn end(self) -> Vec<Past> {
+        self.stop.cancel();
+        self.run.await.unwrap();
+        self.daemon.ledger().list(Wanted { before: None, policy: None, limit: 1_000 }).await.unwrap()
+    }
+
+    /// Its lanes are opened when it runs.
+    async fn sweep(&self, policy: &str) -> Result<uuid::Uuid, NotStarted> {
+        loop {
+            match self.daemon.sweep(vec![policy.to_owned()], BTreeMap::new()).await {
+                Err(NotStarted::Ending) => tokio::task::yield_now().await,
+                answer => return answer,
+            }
+        }
+    }
+}
+
+fn often() -> Schedule {
+    Schedule::every(Duration::from_millis(20)).unwrap()
+}
+
+async fn is_empty(shelf: &Shelf) {
+    while shelf.keys() != ["alive"] {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn happens(
+    watcher: &mut tokio::sync::broadcast::Receiver<Happening>,
+    is_it: impl Fn(&What) -> bool,
+) -> Happening {
+    loop {
+        let happening = watcher.recv().await.unwrap();
+        if is_it(&happening.what) {
+            return happening;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_policy_runs_when_its_time_comes_again_and_again() {
+    let (p, unscheduled) = (shelf(10), shelf(10));
+    let running =
+        Running::over(Arc::new(Shelves::new(&[("a-p", &p, Some(often())), ("a-q", &unscheduled, None)]))).await;
+    is_empty(&p).await;
+    let mut watcher = running.daemon.watch();
+    happens(&mut watcher, |what| matches!(what, What::SweepEnded { .. })).await;
+    let history = running.end().await;
+    assert!(history.len() >= 2, "{history:?}");
+    assert!(history.iter().all(|past| past.cause == "schedule" && past.policies == ["a-p"] && past.ended.is_some()));
+    assert_eq!(history.iter().map(|past| past.removed).sum::<u64>(), 10);
+    assert_eq!(unscheduled.keys().len(), 11, "nobody asked for it");
+}
+
+#[tokio::test]
+async fn somebody_may_ask_for_a_sweep_and_watch_it() {
+    let p = shelf(10);
+    let running = Running::over(Arc::new(Shelves::new(&[("a-p", &p, None)]).slowly())).await;
+    let mut watcher = running.daemon.watch();
+    let sweep = running.sweep("a-p").await.unwrap();
+    let page = happens(&mut watcher, |what| matches!(what, What::Page { .. })).await;
+    assert_eq!((page.sweep, page.policy.as_deref()), (sweep, Some("a-p")));
+    let ended = happens(&mut watcher, |what| matches!(what, What::SweepEnded { .. })).await;
+    assert_eq!(ended.what, What::SweepEnded { outcome: "complete" });
+    assert_eq!(p.keys(), ["alive"]);
+    let history = running.end().await;
+    assert_eq!((history.len(), history[0].sweep, history[0].cause.as_str()), (1, sweep, "request"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_swept_is_told_at_once() {
+    let (p, q) = (shelf(1), shelf(1));
+    let estate = Arc::new(Shelves::new(&[("a-p", &p, None), ("b-q", &q, None)]));
+    let running = Running::over(Arc::clone(&estate) as Arc<_>).await;
+    assert_eq!(running.sweep("a-x").await, Err(NotStarted::NoSuchPolicy("a-x".into())));
+    let both = running.daemon.sweep(vec!["a-p".into(), "b-q".into()], BTreeMap::new()).await;
+    assert_eq!(both, Err(NotStarted::SeveralSources));
+    assert_eq!(running.daemon.sweep(Vec::new(), BTreeMap::new()).await, Err(NotStarted::SeveralSources));
+    estate.turn.is_theirs.store(true, Ordering::Release);
+    assert_eq!(running.sweep("a-p").await, Err(NotStarted::SweptByAnother));
+    assert_eq!(p.keys().len(), 2);
+    assert_eq!(running.end().await, []);
+}
+
+#[tokio::test]
+async fn a_turn_that_is_lost_stops_the_run_before_its_next_page() {
+    let p = shelf(1_000);
+    let estate = Arc::new(Shelves::new(&[("a-p", &p, None)]).slowly());
+    let running = Running::over(Arc::clone(&estate) as Arc<_>).await;
+    let mut watcher = running.daemon.watch();
+    running.sweep("a-p").await.unwrap();
+    happens(&mut watcher, |what| matches!(what, What::Page { .. })).await;
+    estate.turn.is_lost.store(true, Ordering::Release);
+    let ended = happens(&mut watcher, |what| matches!(what, What::PolicyEnded { .. })).await;
+    assert_eq!(ended.what, What::PolicyEnded { outcome: "held" });
+    assert!(p.keys().len() > 900);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_pause_stops_a_run_and_keeps_the_next_from_beginning() {
+    let p = shelf(1_000);
+    let running = Running::over(Arc::new(Shelves::new(&[("a-p", &p, None)]).slowly())).await;
+    let mut watcher = running.daemon.watch();
+    running.sweep("a-p").await.unwrap();
+    happens(&mut watcher, |what| matches!(what, What::Page { .. })).await;
+    running.daemon.pause(Some("a-p"));
+    let ended = happens(&mut watcher, |what| matches!(what, What::PolicyEnded { .. })).await;
+    assert_eq!(ended.what, What::PolicyEnded { outcome: "held" });
+    let left = p.keys().len();
+    for (pause, why) in [(Some("a-p"), "the policy is paused"), (None, "everything is paused")] {
+        running.daemon.pause(pause);
+        assert_eq!(running.daemon.held("a-p"), Some(why));
+        running.sweep("a-p").await.unwrap();
+        happens(&mut watcher, |what| matches!(what, What::SweepEnded { .. })).await;
+        assert_eq!(p.keys().len(), left);
+    }
+    running.daemon.resume(None);
+    assert_eq!(running.daemon.held("a-p"), Some("the policy is paused"));
+    running.daemon.resume(Some("a-p"));
+    running.sweep("a-p").await.unwrap();
+    is_empty(&p).await;
+    running.end().await;
+}
+
+#[tokio::test]
+async fn the_end_of_the_daemon_ends_a_run_between_pages_and_the_history_says_so() {
+    let p = shelf(1_000);
+    let running = Running::over(Arc::new(Shelves::new(&[("a-p", &p, None)]).slowly())).await;
+    let mut watcher = running.daemon.watch();
+    running.sweep("a-p").await.unwrap();
+    happens(&mut watcher, |what| matches!(what, What::Page { .. })).await;
+    let daemon = running.daemon.clone();
+    let history = running.end().await;
+    let left = u64::try_from(p.keys().len()).unwrap();
+    assert_eq!((history[0].outcome.as_deref(), history[0].removed), (Some("partial"), 1_001 - left));
+    assert!(left > 900);
+    let late = daemon.sweep(vec!["a-p".into()], BTreeMap::new()).await;
+    assert_eq!(late, Err(NotStarted::Ending));
+}
+
+#[tokio::test]
+async fn another_estate_takes_over_and_what_runs_ends_under_the_old_one() {
+    let (p, q) = (shelf(50), shelf(10));
+    let running = Running::over(Arc::new(Shelves::new(&[("a-p", &p, None)]).slowly())).await;
+    let mut watcher = running.daemon.watch();
+    running.sweep("a-p").await.unwrap();
+    happens(&mut watcher, |what| matches!(what, What::Page { .. })).await;
+    running.daemon.replace(Arc::new(Shelves::new(&[("b-q", &q, Some(often()))])));
+    is_empty(&q).await;
+    is_empty(&p).await;
+    assert_eq!(running.sweep("a-p").await, Err(NotStarted::NoSuchPolicy("a-p".into())));
+    running.end().await;
+}

@@ -1,0 +1,7 @@
+//! The daemon, over things in memory and a real ledger.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod daemon;
+mod ledger;
+mod shelves;

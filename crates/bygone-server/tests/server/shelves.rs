@@ -1,0 +1,89 @@
+//! An estate in memory: a shelf for each policy.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bygone_core::memory::{Item, MemoryTarget, Shelf};
+use bygone_core::{Boundary, Budget, Clock, Closed, Consent, Gate, Hindrance, Job, Schedule, SystemClock, TargetError};
+use bygone_server::{Bound, Estate, PolicyCard, Turn};
+use jiff::SignedDuration;
+
+#[derive(Debug)]
+pub(crate) struct Shelves {
+    cards: Vec<PolicyCard>,
+    items: Vec<(String, Shelf)>,
+    budget: Budget,
+    pub(crate) turn: Arc<TurnOf>,
+}
+
+/// Who has the turn.
+#[derive(Debug, Default)]
+pub(crate) struct TurnOf {
+    pub(crate) is_theirs: AtomicBool,
+    pub(crate) is_lost: AtomicBool,
+    pub(crate) taken: AtomicU64,
+}
+
+#[async_trait]
+impl Gate for TurnOf {
+    async fn closed(&self) -> Option<Closed> {
+        let is_lost = self.is_lost.load(Ordering::Acquire);
+        is_lost.then(|| Closed { by: Hindrance::Held, reason: "the turn was lost".to_owned() })
+    }
+}
+
+/// So many items of a minute ago, and one of next year.
+pub(crate) fn shelf(items: u64) -> Shelf {
+    let now = SystemClock::new().now();
+    let due = (0..items).map(|at| Item::due(format!("due-{at:06}"), now - SignedDuration::from_mins(1)));
+    Shelf::new(due.chain([Item::due("alive", now + SignedDuration::from_hours(24 * 365))]))
+}
+
+impl Shelves {
+    pub(crate) fn new(shelves: &[(&str, &Shelf, Option<Schedule>)]) -> Self {
+        let card = |(name, _, schedule): &(&str, &Shelf, Option<Schedule>)| PolicyCard {
+            name: (*name).to_owned(),
+            source: name.split('-').next().unwrap().to_owned(),
+            schedule: schedule.clone(),
+            gates: Vec::new(),
+        };
+        Self {
+            cards: shelves.iter().map(card).collect(),
+            items: shelves.iter().map(|(name, shelf, _)| ((*name).to_owned(), (*shelf).clone())).collect(),
+            budget: Budget::default(),
+            turn: Arc::default(),
+        }
+    }
+
+    /// One item a page, and a rest after each.
+    pub(crate) fn slowly(mut self) -> Self {
+        self.budget = Budget { page_items_max: 1, pause: Duration::from_millis(2), ..Budget::default() };
+        self
+    }
+}
+
+#[async_trait]
+impl Estate for Shelves {
+    fn policies(&self) -> &[PolicyCard] {
+        &self.cards
+    }
+
+    async fn take_turn(&self, _: &str) -> Result<Turn, TargetError> {
+        if self.turn.is_theirs.load(Ordering::Acquire) {
+            return Ok(Turn::Theirs);
+        }
+        self.turn.taken.fetch_add(1, Ordering::AcqRel);
+        Ok(Turn::Ours(Arc::clone(&self.turn) as Arc<dyn Gate>))
+    }
+
+    async fn bind(&self, _: &str, policies: &[String]) -> Bound {
+        let wanted = self.items.iter().filter(|(name, _)| policies.contains(name));
+        let job = |(name, shelf): &(String, Shelf)| {
+            let target = MemoryTarget::new(name, shelf.clone());
+            Job::new(Box::new(target), self.budget.clone()).with_consent(Consent::Released)
+        };
+        Bound { boundary: Boundary::at(SystemClock::new().now()), jobs: wanted.map(job).collect() }
+    }
+}
