@@ -29,6 +29,9 @@ enum Rhythm {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
+    /// The text has too few parts, or too many.
+    #[error("{0} fields")]
+    Fields(usize),
     /// The text is no cron pattern.
     #[error("{0}")]
     Pattern(String),
@@ -49,6 +52,10 @@ impl Schedule {
     /// Where clocks are set forward, a time that is left out comes at the end of the gap. Where they are set back, a time
     /// that comes twice is taken once, and a rhythm (`*/5`) goes on through both hours.
     pub fn cron(pattern: &str, zone: TimeZone) -> Result<Self, ScheduleError> {
+        let fields = pattern.split_whitespace().count();
+        if !matches!(fields, 5 | 6) {
+            return Err(ScheduleError::Fields(fields));
+        }
         let parser = CronParser::builder().seconds(Seconds::Optional).build();
         let cron = parser.parse(pattern).map_err(|error| ScheduleError::Pattern(meaning(&error)))?;
         let schedule = Self { rhythm: Rhythm::Cron { cron: Box::new(cron), zone }, jitter: Duration::ZERO };
@@ -132,7 +139,6 @@ fn signed(time: Duration) -> SignedDuration {
 /// What is wrong, without the words of the library that found it.
 fn meaning(error: &CronError) -> String {
     match error {
-        CronError::EmptyPattern => "it is empty".to_owned(),
         CronError::InvalidPattern(message)
         | CronError::IllegalCharacters(message)
         | CronError::ComponentError(message) => message.replace("CronPattern", "the pattern"),

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bygone_core::ScheduleError;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use miette::SourceSpan;
@@ -392,12 +393,15 @@ fn schedule(cron: Option<Text>, every: Option<Located<SignedDuration>>, findings
         findings.add_pair((cron.span, "a schedule here"), every.span, problem);
     }
     if let Some(cron) = cron {
-        let fields = cron.value.split_whitespace().count();
-        if matches!(fields, 5 | 6) {
+        let Err(error) = bygone_core::Schedule::cron(&cron.value, TimeZone::UTC) else {
             return Some(Schedule::Cron(cron.value));
-        }
-        let problem = Problem::new(Code::BadSchedule, "`schedule` must have five fields, or six with seconds first")
-            .label(format!("{fields} fields"))
+        };
+        let message = match error {
+            ScheduleError::Fields(_) => "`schedule` must have five fields, or six with seconds first",
+            _ => "`schedule` is not a cron schedule",
+        };
+        let problem = Problem::new(Code::BadSchedule, message)
+            .label(error.to_string())
             .help("\"0 5 */4 * * *\" is every four hours, five minutes past; or write `every = \"4h\"`");
         findings.add(cron.span, problem);
         return None;

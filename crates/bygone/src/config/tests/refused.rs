@@ -149,7 +149,17 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
         ],
     ),
     (Code::BadZone, &["zone = \"\"", "zone = \"Mars/Base\"", "zone = \"+01:00\""]),
-    (Code::BadSchedule, &["schedule = \"\"", "schedule = \"* * * *\"", "schedule = \"* * * * * * *\""]),
+    (
+        Code::BadSchedule,
+        &[
+            "schedule = \"\"",
+            "schedule = \"* * * *\"",
+            "schedule = \"* * * * * * *\"",
+            "schedule = \"61 * * * *\"",
+            "schedule = \"0 0 30 2 *\"",
+            "schedule = \"a b c d e\"",
+        ],
+    ),
     (
         Code::ConflictingKeys,
         &[
