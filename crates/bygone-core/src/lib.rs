@@ -44,6 +44,7 @@ mod schedule;
 mod sweep;
 mod tally;
 mod target;
+mod turn;
 mod window;
 
 pub use boundary::{Boundary, ClockReading, Skewed};
@@ -61,4 +62,5 @@ pub use sweep::{Consent, Job, Sweep};
 pub use tally::{KeptBack, Tally};
 pub use target::{Care, Cursor, Page, PageRequest, Survey, Target};
 pub use tokio_util::sync::CancellationToken;
+pub use turn::Turn;
 pub use window::Window;

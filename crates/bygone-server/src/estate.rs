@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bygone_core::{Boundary, Gate, Job, Schedule, TargetError};
+use bygone_core::{Boundary, Gate, Job, Schedule, TargetError, Turn};
 
 /// A policy, as far as the daemon needs to know it.
 #[derive(Clone, Debug)]
@@ -30,25 +30,14 @@ pub struct Bound {
     pub jobs: Vec<Job>,
 }
 
-/// The turn to sweep a source, given back when it is dropped.
-///
-/// That there is one sweeper at a time saves work and nothing else: whoever loses his turn in the middle harms nobody.
-#[derive(Debug)]
-pub enum Turn {
-    /// Ours, for as long as the gate is open.
-    Ours(Arc<dyn Gate>),
-    /// Somebody else's.
-    Theirs,
-}
-
 /// What is to be swept.
 #[async_trait]
 pub trait Estate: fmt::Debug + Send + Sync {
     /// All policies that are switched on.
     fn policies(&self) -> &[PolicyCard];
 
-    /// Asks for the turn to sweep a source. Does not wait for it.
-    async fn take_turn(&self, source: &str) -> Result<Turn, TargetError>;
+    /// Takes the turn to sweep a source; `None` when somebody else has it.
+    async fn take_turn(&self, source: &str) -> Result<Option<Arc<dyn Turn>>, TargetError>;
 
     /// Binds policies of one source. What cannot be bound is told by its job.
     async fn bind(&self, source: &str, policies: &[String]) -> Bound;

@@ -8,5 +8,5 @@ mod estate;
 mod ledger;
 
 pub use daemon::{Daemon, Happening, NotStarted, What};
-pub use estate::{Bound, Estate, PolicyCard, Turn};
+pub use estate::{Bound, Estate, PolicyCard};
 pub use ledger::{Cause, DayCount, Ledger, LedgerError, Past, Standing, Wanted};

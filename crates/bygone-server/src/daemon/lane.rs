@@ -13,7 +13,7 @@ use super::hold::HoldGate;
 use super::recorder::Recorder;
 use super::timetable::Timetable;
 use super::{NotStarted, Shared};
-use crate::estate::{Bound, Estate, PolicyCard, Turn};
+use crate::estate::{Bound, Estate, PolicyCard};
 use crate::ledger::Cause;
 
 /// The longest sleep: a wall clock that was set is noticed within it.
@@ -99,8 +99,8 @@ impl Lane {
         answer: Option<oneshot::Sender<Result<Uuid, NotStarted>>>,
     ) -> Option<Uuid> {
         let turn = match estate.take_turn(&self.source).await {
-            Ok(Turn::Ours(gate)) => Some(gate),
-            Ok(Turn::Theirs) => {
+            Ok(Some(turn)) => Some(turn),
+            Ok(None) => {
                 tracing::debug!(source = self.source, "another sweeper has the turn");
                 answer.map(|answer| answer.send(Err(NotStarted::SweptByAnother)));
                 return None;
@@ -113,7 +113,8 @@ impl Lane {
         };
         let Bound { boundary, jobs } = estate.bind(&self.source, &policies).await;
         let cards = cards_of(estate, &self.source);
-        let jobs: Vec<Job> = jobs.into_iter().map(|job| self.ready(job, &cards, consents, turn.as_ref())).collect();
+        let gate = turn.clone().map(|turn| turn as Arc<dyn Gate>);
+        let jobs: Vec<Job> = jobs.into_iter().map(|job| self.ready(job, &cards, consents, gate.as_ref())).collect();
         let sweep = Sweep::new(Arc::clone(&self.shared.clock), boundary).cancelled_by(self.stop.clone());
         let id = sweep.id();
         if let Err(error) = self.shared.ledger.begin(id, cause, policies).await {
@@ -121,6 +122,9 @@ impl Lane {
         }
         answer.map(|answer| answer.send(Ok(id)));
         self.record(sweep, jobs).await;
+        if let Some(turn) = turn {
+            turn.give_back().await;
+        }
         Some(id)
     }
 

@@ -130,6 +130,8 @@ async fn a_turn_that_is_lost_stops_the_run_before_its_next_page() {
     assert_eq!(ended.what, What::PolicyEnded { outcome: "held" });
     assert!(p.keys().len() > 900);
     running.end().await;
+    let (taken, given_back) = (&estate.turn.taken, &estate.turn.given_back);
+    assert_eq!((taken.load(Ordering::Acquire), given_back.load(Ordering::Acquire)), (1, 1));
 }
 
 #[tokio::test]

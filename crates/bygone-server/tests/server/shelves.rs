@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bygone_core::memory::{Item, MemoryTarget, Shelf};
-use bygone_core::{Boundary, Budget, Clock, Closed, Consent, Gate, Hindrance, Job, Schedule, SystemClock, TargetError};
-use bygone_server::{Bound, Estate, PolicyCard, Turn};
+use bygone_core::{
+    Boundary, Budget, Clock, Closed, Consent, Gate, Hindrance, Job, Schedule, SystemClock, TargetError, Turn,
+};
+use bygone_server::{Bound, Estate, PolicyCard};
 use jiff::SignedDuration;
 
 #[derive(Debug)]
@@ -24,6 +26,7 @@ pub(crate) struct TurnOf {
     pub(crate) is_theirs: AtomicBool,
     pub(crate) is_lost: AtomicBool,
     pub(crate) taken: AtomicU64,
+    pub(crate) given_back: AtomicU64,
 }
 
 #[async_trait]
@@ -31,6 +34,13 @@ impl Gate for TurnOf {
     async fn closed(&self) -> Option<Closed> {
         let is_lost = self.is_lost.load(Ordering::Acquire);
         is_lost.then(|| Closed { by: Hindrance::Held, reason: "the turn was lost".to_owned() })
+    }
+}
+
+#[async_trait]
+impl Turn for TurnOf {
+    async fn give_back(&self) {
+        self.given_back.fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -70,12 +80,12 @@ impl Estate for Shelves {
         &self.cards
     }
 
-    async fn take_turn(&self, _: &str) -> Result<Turn, TargetError> {
-        if self.turn.is_theirs.load(Ordering::Acquire) {
-            return Ok(Turn::Theirs);
-        }
-        self.turn.taken.fetch_add(1, Ordering::AcqRel);
-        Ok(Turn::Ours(Arc::clone(&self.turn) as Arc<dyn Gate>))
+    async fn take_turn(&self, _: &str) -> Result<Option<Arc<dyn Turn>>, TargetError> {
+        let is_ours = !self.turn.is_theirs.load(Ordering::Acquire);
+        Ok(is_ours.then(|| {
+            self.turn.taken.fetch_add(1, Ordering::AcqRel);
+            Arc::clone(&self.turn) as Arc<dyn Turn>
+        }))
     }
 
     async fn bind(&self, _: &str, policies: &[String]) -> Bound {

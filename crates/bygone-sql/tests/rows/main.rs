@@ -15,5 +15,6 @@ mod survey;
 mod ties;
 mod tls;
 mod torture;
+mod turn;
 mod walks;
 mod world;
