@@ -96,6 +96,11 @@ impl Job {
         &self.policy
     }
 
+    /// What was found before the sweep.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// Goes on only while all of these are open, too.
     #[must_use]
     pub fn through(mut self, gates: impl IntoIterator<Item = Arc<dyn Gate>>) -> Self {

@@ -16,6 +16,7 @@ mod packs;
 mod plan;
 mod problem;
 mod queue;
+mod serve;
 mod signals;
 mod stage;
 mod store;
@@ -46,15 +47,16 @@ fn main() -> ExitCode {
             return exit.code().into();
         }
     };
-    start_log();
+    // Nobody sits before a daemon: what it does goes to the log.
+    start_log(if matches!(cli.verb, Verb::Serve(_)) { "info" } else { "off" });
     let exit = run(cli).unwrap_or_else(Problem::show);
     let exit = if output::is_lost() { exit.graver(Exit::Failed) } else { exit };
     exit.code().into()
 }
 
-/// Logs go to standard error, and only when `BYGONE_LOG` asks for them.
-fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("BYGONE_LOG").unwrap_or_else(|_| "off".into());
+/// Logs go to standard error, as `BYGONE_LOG` asks for them.
+fn start_log(unasked: &str) {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("BYGONE_LOG").unwrap_or_else(|_| unasked.into());
     // Like everything else: colours only on a terminal, and only where they are wanted.
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colours = std::io::stderr().is_terminal() && !plain;
@@ -139,6 +141,7 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
             signals::unless_cancelled(&cancel, Box::pin(index::run(global, &flags, &config, &clock))).await
         }
         Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
+        Verb::Serve(flags) => Box::pin(serve::run(global, &flags, config, &clock, cancel)).await,
         Verb::Demo(_)
         | Verb::Init(_)
         | Verb::Lease(_)

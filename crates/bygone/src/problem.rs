@@ -32,6 +32,11 @@ impl Problem {
         Self { exit: Exit::Failed, code: "failed", message: message.into(), help: None, place: None }
     }
 
+    /// Somebody else has what is needed: the same may work later, or elsewhere.
+    pub(crate) fn busy(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { exit: Exit::Busy, code: "busy", message: message.into(), help: Some(help.into()), place: None }
+    }
+
     /// A policy that its source refuses, at the key of the policy that it is about.
     pub(crate) fn of_policy(config: &Config, policy: &Policy, error: &TargetError) -> Self {
         let span = span(config, policy, error.key());

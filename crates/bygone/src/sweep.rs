@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use bygone_core::{Boundary, CancellationToken, Clock, Consent, Job, Report, Sweep};
+use bygone_core::{Boundary, CancellationToken, Clock, Consent, Job, Report, Sweep, TargetError};
 use jiff::Timestamp;
 
-use crate::assembly::{Access, Assembly, Bound, assemble, brake, budget, select};
+use crate::assembly::{Access, Assembly, assemble, brake, select};
 use crate::cli::{self, Format, Global};
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
@@ -62,29 +62,13 @@ pub(crate) async fn execute(
     clock: &Arc<dyn Clock>,
     cancel: CancellationToken,
 ) -> Report {
-    let (mut jobs, mut once) = (Vec::new(), Once::default());
-    let findings = assembly.findings(false).await;
-    let mut found = BTreeSet::new();
-    for (Bound { policy, target, frees }, findings) in assembly.bound.into_iter().zip(findings) {
-        // They are for people to read before a first sweep: one that cannot find them out is no worse for that.
-        let warnings: Vec<String> = match findings {
-            Ok(findings) => findings.into_iter().map(|finding| finding.message).collect(),
-            Err(error) => vec![format!("what hangs on the rows could not be read: {}", error.full_message())],
-        };
-        found.extend(warnings.iter().cloned());
-        let consent = consents.get(policy.name.as_str()).copied().unwrap_or(Consent::Brake(brake(policy)));
-        jobs.push(match target {
-            Ok(target) => {
-                let job = Job::new(target.into_target(), budget(policy)).with_consent(consent);
-                job.that_frees(frees).with_warnings(warnings)
-            }
-            Err(error) => {
-                once.show(Problem::of_policy(config, policy, &error));
-                Job::unbound(&policy.name, &policy.source, error)
-            }
-        });
-    }
-    let sweep = Sweep::new(Arc::clone(clock), assembly.boundary);
+    let (boundary, mut once) = (assembly.boundary, Once::default());
+    let show = |policy: &Policy, error: &TargetError| {
+        once.show(Problem::of_policy(config, policy, error));
+    };
+    let jobs = assembly.into_jobs(consents, show).await;
+    let found: BTreeSet<String> = jobs.iter().flat_map(Job::warnings).cloned().collect();
+    let sweep = Sweep::new(Arc::clone(clock), boundary);
     let report = sweep.observed_by(output::progress::observer()).cancelled_by(cancel).run(jobs).await;
     let on_terminal = std::io::stderr().is_terminal();
     for policy in &report.policies {

@@ -8,7 +8,7 @@ pub(crate) enum BoundTarget {
     /// Rows, of which most can be told: statements, walks, what hangs on them.
     Rows(Box<RowTarget>),
     /// Anything else.
-    Other(Box<dyn Target>, Sketch),
+    Other(Box<dyn Target + Sync>, Sketch),
 }
 
 /// What a plan tells of a target that is not rows.

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bygone_core::{Boundary, Brake, Budget, Clock, PAGE_ITEMS_MAX, TargetError};
+use bygone_core::{Boundary, Brake, Budget, Clock, Consent, Job, PAGE_ITEMS_MAX, TargetError};
 use bygone_sql::{Engine, RowTarget, SourceUrl, arrange};
 use jiff::{SignedDuration, Timestamp};
 
 pub(crate) use bound_target::{BoundTarget, Finding, Sketch};
 pub(crate) use rows::row_policy;
-pub(crate) use source::{directory, open_for_long};
+pub(crate) use source::{directory, open_for_long, source_options};
 
 use self::source::{Opened, Shared, open};
 use crate::config::{self, Config, Policy, Subject};
@@ -57,6 +57,36 @@ impl Assembly<'_> {
             });
         }
         findings
+    }
+
+    /// The policies as the engine takes them: under their brakes, unless somebody consented to more. Those that could not
+    /// be bound are among them, and are told one by one.
+    pub(crate) async fn into_jobs(
+        self,
+        consents: &BTreeMap<&str, Consent>,
+        mut tell: impl FnMut(&Policy, &TargetError),
+    ) -> Vec<Job> {
+        let findings = self.findings(false).await;
+        let mut jobs = Vec::with_capacity(self.bound.len());
+        for (Bound { policy, target, frees }, findings) in self.bound.into_iter().zip(findings) {
+            // They are for people to read before a first sweep: one that cannot find them out is no worse for that.
+            let warnings: Vec<String> = match findings {
+                Ok(findings) => findings.into_iter().map(|finding| finding.message).collect(),
+                Err(error) => vec![format!("what hangs on the rows could not be read: {}", error.full_message())],
+            };
+            let consent = consents.get(policy.name.as_str()).copied().unwrap_or(Consent::Brake(brake(policy)));
+            jobs.push(match target {
+                Ok(target) => {
+                    let job = Job::new(target.into_target(), budget(policy)).with_consent(consent);
+                    job.that_frees(frees).with_warnings(warnings)
+                }
+                Err(error) => {
+                    tell(policy, &error);
+                    Job::unbound(&policy.name, &policy.source, error)
+                }
+            });
+        }
+        jobs
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) async fn open_for_long(config: &Config, name: &str) -> Result<SharedS
     Ok(Source::open(options).await?.shared())
 }
 
-fn source_options(config: &Config, name: &str, access: Access) -> Result<SourceOptions, TargetError> {
+pub(crate) fn source_options(config: &Config, name: &str, access: Access) -> Result<SourceOptions, TargetError> {
     let source = &config.sources[name];
     Ok(SourceOptions {
         name: name.to_owned(),

@@ -66,6 +66,10 @@ pub(crate) enum Verb {
     Plan(Plan),
     /// Sweep now, once.
     Sweep(Sweep),
+    /// Run as a daemon: sweep each policy by its `schedule` or `every`, and keep the history.
+    ///
+    /// SIGHUP, or a change of the file, has the configuration read anew; one that is wrong is told, and the old one stays.
+    Serve(Serve),
     /// Print the SQL that hides from readers what is bygone and not yet swept, or run it.
     ///
     /// Each table gets a view TABLE_living with the conditions of all its policies, by the database's own clock.
@@ -109,6 +113,14 @@ pub(crate) struct Demo {
     /// Work in this directory, which must not exist yet, and leave it there.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+}
+
+/// Flags of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where the history is kept. Default: what systemd names for the service, or ~/.local/state/bygone.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
 }
 
 /// Flags of `init`.

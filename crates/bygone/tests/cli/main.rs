@@ -11,6 +11,7 @@ mod leases;
 mod memory;
 mod packs;
 mod plan_writes_nothing;
+mod serve;
 mod signals;
 mod support;
 mod terminal;

@@ -1,0 +1,91 @@
+//! The configuration, as the daemon sees it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bygone_core::{Clock, TargetError, Turn};
+use bygone_server::{Bound, Estate, PolicyCard};
+use bygone_sql::SourceTurn;
+use jiff::tz::TimeZone;
+
+use super::turn::{DirectoryTurn, FreeTurn};
+use crate::assembly::{Access, assemble, directory, source_options};
+use crate::config::{Config, Place, Schedule};
+use crate::problem::Problem;
+
+/// Policies of a file.
+pub(super) struct Configured {
+    config: Config,
+    cards: Vec<PolicyCard>,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for Configured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Configured").field("cards", &self.cards).finish_non_exhaustive()
+    }
+}
+
+impl Configured {
+    pub(super) fn new(config: Config, clock: &Arc<dyn Clock>) -> Result<Self, Problem> {
+        let mut cards = Vec::with_capacity(config.policies.len());
+        for policy in &config.policies {
+            let schedule = policy.schedule.as_ref().map(timed).transpose();
+            // The file was read by the same rules.
+            let schedule = schedule.map_err(|error| Problem::failed(format!("{}: {error}", policy.name)))?;
+            let (name, source) = (policy.name.clone(), policy.source.clone());
+            cards.push(PolicyCard { name, source, schedule, gates: Vec::new() });
+        }
+        Ok(Self { config, cards, clock: Arc::clone(clock) })
+    }
+
+    /// How many policies run by themselves, and those that never do.
+    pub(super) fn scheduled(&self) -> (usize, Vec<&str>) {
+        let idle: Vec<&str> =
+            self.cards.iter().filter(|card| card.schedule.is_none()).map(|card| card.name.as_str()).collect();
+        (self.cards.len() - idle.len(), idle)
+    }
+}
+
+fn timed(schedule: &Schedule) -> Result<bygone_core::Schedule, bygone_core::ScheduleError> {
+    match schedule {
+        Schedule::Cron(pattern) => bygone_core::Schedule::cron(pattern, TimeZone::UTC),
+        Schedule::Every(interval) => {
+            bygone_core::Schedule::every(Duration::try_from(*interval).unwrap_or(Duration::ZERO))
+        }
+    }
+}
+
+#[async_trait]
+impl Estate for Configured {
+    fn policies(&self) -> &[PolicyCard] {
+        &self.cards
+    }
+
+    async fn take_turn(&self, source: &str) -> Result<Option<Arc<dyn Turn>>, TargetError> {
+        let place = self.config.sources[source].place;
+        Ok(match place {
+            Place::Database => {
+                let options = source_options(&self.config, source, Access::Write)?;
+                SourceTurn::take(&options, &self.clock).await?.map(|turn| turn as Arc<dyn Turn>)
+            }
+            Place::Directory => {
+                let path = directory(self.config.sources[source].url.expose())?;
+                DirectoryTurn::take(&path)?.map(|turn| turn as Arc<dyn Turn>)
+            }
+            Place::Bucket => Some(Arc::new(FreeTurn) as Arc<dyn Turn>),
+        })
+    }
+
+    async fn bind(&self, _: &str, policies: &[String]) -> Bound {
+        let policies = self.config.policies.iter().filter(|policy| policies.contains(&policy.name)).collect();
+        let assembly = assemble(&self.config, policies, Access::Write, &self.clock).await;
+        let boundary = assembly.boundary;
+        // What went wrong stands in the report, and the engine logs it.
+        let jobs = assembly.into_jobs(&BTreeMap::new(), |_, _| {}).await;
+        Bound { boundary, jobs }
+    }
+}

@@ -1,0 +1,103 @@
+//! `bygone serve`: the daemon.
+
+mod estate;
+mod state;
+mod turn;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bygone_core::{CancellationToken, Clock};
+use bygone_server::{Daemon, Ledger};
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::estate::Configured;
+use self::state::State;
+use crate::cli::{self, Global};
+use crate::config::{self, Config, ProcessEnv};
+use crate::exit::Exit;
+use crate::output;
+use crate::problem::Problem;
+
+/// How often the file is looked at for changes.
+const LOOK_AT_FILE: Duration = Duration::from_secs(2);
+/// The longest that pages under way may take when the daemon is to end.
+const END_WITHIN: Duration = Duration::from_secs(60);
+
+/// Runs the verb.
+pub(crate) async fn run(
+    global: &Global,
+    flags: &cli::Serve,
+    config: Config,
+    clock: &Arc<dyn Clock>,
+    stop: CancellationToken,
+) -> Result<Exit, Problem> {
+    let state = State::open(flags.state.as_deref())?;
+    let ledger = Ledger::open(&state.ledger(), Arc::clone(clock)).await;
+    let ledger = ledger.map_err(|error| Problem::failed(error.to_string()))?;
+    let estate = Arc::new(Configured::new(config, clock)?);
+    announce(&estate, &state);
+    let daemon = Daemon::new(estate, ledger, Arc::clone(clock));
+    let mut running = tokio::spawn({
+        let (daemon, stop) = (daemon.clone(), stop.clone());
+        async move { daemon.run(stop).await }
+    });
+    tokio::select! {
+        watched = watch(global, &daemon, clock) => watched?,
+        () = stop.cancelled() => {}
+    }
+    match tokio::time::timeout(END_WITHIN, &mut running).await {
+        Ok(_) => Ok(Exit::Done),
+        Err(_) => Err(Problem::failed(format!("pages were still under way after {} s", END_WITHIN.as_secs()))),
+    }
+}
+
+fn announce(estate: &Configured, state: &State) {
+    let (scheduled, idle) = estate.scheduled();
+    output::talk(format!(
+        "serving {scheduled} policies by their times; the history is in {}",
+        state.ledger().display()
+    ));
+    if !idle.is_empty() {
+        output::talk(format!("without a `schedule` or `every`, and so never run by themselves: {}", idle.join(", ")));
+    }
+}
+
+/// Takes over what the file says when it has changed, or when SIGHUP says that it has. Does not end.
+async fn watch(global: &Global, daemon: &Daemon, clock: &Arc<dyn Clock>) -> Result<(), Problem> {
+    let deaf = |error: std::io::Error| Problem::failed(format!("cannot listen to signals: {error}"));
+    let mut hangup = signal(SignalKind::hangup()).map_err(deaf)?;
+    let mut seen = std::fs::read(&global.config).ok();
+    loop {
+        let is_told = tokio::select! {
+            _ = hangup.recv() => true,
+            () = clock.sleep(LOOK_AT_FILE) => false,
+        };
+        let now = std::fs::read(&global.config).ok();
+        // A file that is being replaced may be missing for a moment.
+        if is_told || (now.is_some() && now != seen) {
+            seen = now;
+            reload(global, daemon, clock);
+        }
+    }
+}
+
+/// What is wrong with a new file is told, and the old one stands.
+fn reload(global: &Global, daemon: &Daemon, clock: &Arc<dyn Clock>) {
+    match config::load(&global.config, &ProcessEnv) {
+        Ok(config) => match Configured::new(config, clock) {
+            Ok(estate) => {
+                let (scheduled, _) = estate.scheduled();
+                daemon.replace(Arc::new(estate));
+                output::talk(format!("the configuration was read anew: {scheduled} policies run by their times"));
+            }
+            Err(problem) => {
+                problem.show();
+            }
+        },
+        Err(error) => {
+            crate::show(error);
+            output::talk("the configuration cannot be used as it is: the one before stays in force");
+        }
+    }
+}
