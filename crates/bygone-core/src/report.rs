@@ -40,7 +40,8 @@ pub struct PolicyReport {
     pub elapsed_ms: u64,
     /// How long the oldest bygone item still there has been so.
     pub lag_seconds: u64,
-    /// The gate that stopped it, and why.
+    /// The gate that stopped it, and why; left out where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
     /// What went wrong.
     pub error: Option<String>,
@@ -94,7 +95,7 @@ mod tests {
                 "examined": 3, "removed": 3, "cleared": 0,
                 "kept_back": { "referenced": 0, "locked": 0, "unreadable": 0, "conflict": 0 },
                 "children": {}, "bytes": null, "pages": 1, "requests": 2, "elapsed_ms": 41, "lag_seconds": 0,
-                "stopped_by": null, "error": null, "help": null, "warnings": [] }] });
+                "error": null, "help": null, "warnings": [] }] });
         assert_eq!(serde_json::to_value(&report).unwrap(), expected);
     }
 }

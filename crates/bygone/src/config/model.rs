@@ -427,8 +427,8 @@ pub(crate) struct Brake {
 /// When the daemon runs a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Schedule {
-    /// A cron expression of five or six fields, as written; only the number of
-    /// its fields was checked.
+    /// A cron expression of five or six fields, as written, that some time
+    /// matches.
     Cron(String),
     /// So long after each other: at least 1 s.
     Every(SignedDuration),
