@@ -185,8 +185,11 @@ impl LeaseTarget {
             );
         }
         if !capabilities.delete_if_version {
-            lacks
-                .push("the store does not keep the conditions of deletes: leases are cleared, but entries stay".into());
+            lacks.push(
+                "the store does not keep the conditions of deletes: leases are cleared, but entries stay, and a lease that \
+                 several lead to is counted with each"
+                    .into(),
+            );
         }
         lacks
     }
