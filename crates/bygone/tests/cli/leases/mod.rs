@@ -1,5 +1,6 @@
 //! `bygone lease`, `queue` and `txn`, and policies of kind "leases".
 
+mod attachments;
 mod bad_input;
 mod bucket;
 mod contention;
