@@ -4,6 +4,7 @@ mod attachments;
 mod bad_input;
 mod bucket;
 mod contention;
+mod durable;
 mod exec;
 mod lease;
 mod lost;
