@@ -33,6 +33,11 @@ pub struct Attachment {
 }
 
 impl Attachment {
+    /// Whether an attachment may be called so.
+    pub fn check_name(name: &str) -> Result<(), Error> {
+        name::check("name of an attachment", name)
+    }
+
     fn of(name: &str, attached: &Attached) -> Self {
         Self {
             name: name.to_owned(),
@@ -57,7 +62,7 @@ impl LeaseStore {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         shared.replay().await;
-        name::check("name of an attachment", name)?;
+        Attachment::check_name(name)?;
         let uploaded = shared.upload(lease, BlobKind::Attachment, &mut source).await?;
         let content_type = content_type.map(str::to_owned);
         let attached = Attached { blob: uploaded.blob.clone(), content_type, created_at: shared.now() };

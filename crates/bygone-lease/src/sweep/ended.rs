@@ -9,19 +9,20 @@ use crate::storage::{Expected, Listed, StorageError};
 use crate::store::Shared;
 use crate::sweep::HOUR_MARGIN;
 use crate::sweep::look::{Kept, Looked, Outlook, Removed};
-use crate::txn::{Decided, Decision, TxnSeen};
+use crate::txn::{Decided, Decision, Standing, TxnSeen};
 
 impl Shared {
     /// Whether a transaction is to be ended. Two requests, and nothing is decided.
     pub(crate) async fn foresee_txn(&self, listed: &Listed, boundary: Moment) -> Result<Outlook, Error> {
         let Some(id) = id_of(listed) else { return Ok(Outlook::Unreadable) };
-        let seen = match self.read_txn(id).await {
-            Err(Error::Unreadable { .. }) => return Ok(Outlook::Unreadable),
-            seen => seen?,
-        };
-        let TxnSeen::Known { record, .. } = seen else { return Ok(Outlook::Stays) };
-        let is_over = self.is_txn_over(&record, boundary) || self.decision_of(id).await?.is_some();
-        Ok(if is_over { Outlook::Bygone(Some(record.expires_at)) } else { Outlook::Stays })
+        Ok(match self.standing(id, boundary).await {
+            Err(Error::Unreadable { .. }) => Outlook::Unreadable,
+            Err(error) => return Err(error),
+            Ok(Standing::Lapsed(record) | Standing::Decided(_, Some(record))) => {
+                Outlook::Bygone(Some(record.expires_at))
+            }
+            Ok(Standing::Pending | Standing::Decided(_, None) | Standing::Forgotten) => Outlook::Stays,
+        })
     }
 
     /// Ends a transaction that is past its time or decided: at every key, and then itself.
@@ -41,7 +42,7 @@ impl Shared {
         }
     }
 
-    /// Whether a decision may be forgotten. One request.
+    /// What following the index entry of a decision would do. Two requests.
     pub(crate) async fn foresee_decision(
         &self,
         listed: &Listed,
@@ -49,16 +50,24 @@ impl Shared {
         boundary: Moment,
     ) -> Result<Outlook, Error> {
         let Some(id) = id_of(listed) else { return Ok(Outlook::Unreadable) };
-        match self.decision_of(id).await {
-            Err(Error::Unreadable { .. }) => Ok(Outlook::Unreadable),
-            Err(error) => Err(error),
-            Ok(Some(decision)) if decision.expires_at.has_passed(boundary) => {
-                Ok(Outlook::Bygone(Some(decision.expires_at)))
+        let expires_at = match self.standing(id, boundary).await {
+            Err(Error::Unreadable { .. }) => return Ok(Outlook::Unreadable),
+            Err(error) => return Err(error),
+            Ok(Standing::Decided(decision, _)) => Some(decision.expires_at),
+            // It is decided by then.
+            Ok(Standing::Lapsed(_)) => Some(boundary.plus(self.options.decision_keep)),
+            Ok(Standing::Pending | Standing::Forgotten) => None,
+        };
+        let deadline = expires_at.filter(|expires_at| expires_at.has_passed(boundary));
+        let is_done = match expires_at {
+            // In the hours behind its own it is gone by then.
+            Some(expires_at) if deadline.is_none() || hour <= Hour::of(expires_at) => {
+                deadline.is_some() || Hour::of(expires_at) != hour
             }
-            Ok(Some(decision)) if Hour::of(decision.expires_at) == hour => Ok(Outlook::Stays),
-            Ok(None) if !is_long_over(hour, boundary) => Ok(Outlook::Stays),
-            Ok(_) => Ok(Outlook::Bygone(None)),
-        }
+            _ => is_long_over(hour, boundary),
+        };
+        let is_done = is_done && self.storage.capabilities().delete_if_version;
+        Ok(if is_done { Outlook::Bygone(deadline) } else { Outlook::Stays })
     }
 
     /// Follows the index entry of a decision. A decision without one is left alone: nothing leads to it.
@@ -75,7 +84,8 @@ impl Shared {
         };
         let Ok(decision) = serde_json::from_slice::<Decision>(&stored.body) else { return Ok(unreadable) };
         let due = Hour::of(decision.expires_at);
-        if decision.expires_at.has_passed(boundary) {
+        // It goes by the entry of its own hour; others lead there.
+        if due == hour && decision.expires_at.has_passed(boundary) {
             // While somebody may still have to ask for it, it stays.
             if let TxnSeen::Known { .. } = self.read_txn(id).await? {
                 self.try_finish(id, &decision).await?;

@@ -12,7 +12,7 @@ use crate::moment::Moment;
 use crate::name::{Key, Namespace};
 use crate::queue::{Message, Queue};
 use crate::record::Record;
-use crate::storage::{Listed, StorageError, Stored};
+use crate::storage::{Listed, StorageError, Stored, Version};
 use crate::store::Shared;
 use crate::sweep::HOUR_MARGIN;
 use crate::sweep::look::{Kept, Looked, Outlook, Removed};
@@ -31,7 +31,7 @@ enum Fate {
 }
 
 impl Shared {
-    /// What running an errand would do. At most three requests.
+    /// What running an errand would do. At most four requests.
     pub(crate) async fn foresee_errand(
         &self,
         namespace: &Namespace,
@@ -51,19 +51,26 @@ impl Shared {
         boundary: Moment,
     ) -> Result<Outlook, Error> {
         let Some((errand, _)) = self.read_errand(listed).await? else { return Ok(Outlook::Stays) };
+        let done = if self.storage.capabilities().delete_if_version { Outlook::Bygone(None) } else { Outlook::Stays };
         match errand {
             Errand::Blobs { key, lease, .. } => {
-                let seen = self.read(&layout::record(namespace, &key)).await?;
-                let is_awaited = is_awaited(seen.as_ref().map(|seen| &seen.record), lease);
-                Ok(if is_awaited { Outlook::Stays } else { Outlook::Bygone(None) })
+                let Some(seen) = self.peek(&layout::record(namespace, &key)).await? else { return Ok(done) };
+                let foreseen = self.foresee_record((namespace, &key), seen.record, boundary).await?;
+                let is_awaited = is_awaited(Some(&foreseen.record), lease) && !self.clears_lease(&foreseen, boundary);
+                Ok(if is_awaited { Outlook::Stays } else { done })
             }
             Errand::Message { queue, name, dead, due } => {
                 let queue = Queue { namespace: namespace.clone(), name: queue };
-                let (_, fate) = self.message_fate((&queue, &name, dead, due), boundary).await?;
-                Ok(match fate {
+                let found = self.find_message(&queue, &name, dead).await?;
+                let message = match found {
+                    Some((message, _)) if !dead => {
+                        self.foresee_message(&Participant::message(&queue, &name), message, boundary).await?
+                    }
+                    found => found.map(|(message, _)| message),
+                };
+                Ok(match self.fate(message.as_ref(), dead, due, boundary) {
                     Fate::Removed(deadline) => Outlook::Bygone(Some(deadline)),
-                    Fate::Nothing => Outlook::Bygone(None),
-                    // Nobody decides anything here: it is for the sweep to find out.
+                    Fate::Nothing => done,
                     Fate::Staged(_) | Fate::Waits => Outlook::Stays,
                 })
             }
@@ -87,7 +94,9 @@ impl Shared {
         let looked = Looked::default().after(1);
         let Some((errand, entry)) = self.read_errand(listed).await? else { return Ok(looked) };
         let run = match errand {
-            Errand::Blobs { key, lease, blobs } => self.remove_unnamed(namespace, &key, lease, &blobs, looked).await?,
+            Errand::Blobs { key, lease, blobs } => {
+                self.remove_unnamed((namespace, &key), lease, &blobs, boundary, looked).await?
+            }
             Errand::Message { queue, name, dead, due } => {
                 let queue = Queue { namespace: namespace.clone(), name: queue };
                 self.end_message((&queue, &name, dead, due), boundary, looked).await?
@@ -108,18 +117,27 @@ impl Shared {
     /// Removes those blobs that the record of their key does not name.
     async fn remove_unnamed(
         &self,
-        namespace: &Namespace,
-        key: &Key,
+        (namespace, key): (&Namespace, &Key),
         lease: Option<Uuid>,
         blobs: &BTreeSet<BlobId>,
+        boundary: Moment,
         looked: Looked,
     ) -> Result<Run, Error> {
         let mut looked = looked.after(1);
         let seen = self.read(&layout::record(namespace, key)).await?;
-        if is_awaited(seen.as_ref().map(|seen| &seen.record), lease) {
-            return Ok(Run::Later(looked));
+        let mut named = seen.as_ref().map(|seen| seen.record.blobs()).unwrap_or_default();
+        if let Some(seen) = seen.as_ref().filter(|seen| is_awaited(Some(&seen.record), lease)) {
+            // Once his time is over he is shut out, so that he cannot name them any more.
+            let Some(record) = self.without_lease((namespace, key), &seen.record, boundary).await? else {
+                return Ok(Run::Later(looked));
+            };
+            (named, looked) = (record.blobs(), looked.after(1));
+            if !self.become_record(namespace, key, seen, record, None).await? {
+                return Ok(Run::Later(looked.conflict()));
+            }
+            self.waiters.wake(&layout::record(namespace, key));
+            looked.lease_cleared = true;
         }
-        let named = seen.as_ref().map(|seen| seen.record.blobs()).unwrap_or_default();
         for blob in blobs.difference(&named) {
             match self.remove_blob(namespace, key, blob).await {
                 Ok(requests) => looked = looked.after(requests),
@@ -141,13 +159,14 @@ impl Shared {
     /// Removes a message that is past its time, or does what its transaction's decision says.
     async fn end_message(
         &self,
-        message: (&Queue, &str, bool, Moment),
+        (queue, name, dead, due): (&Queue, &str, bool, Moment),
         boundary: Moment,
         looked: Looked,
     ) -> Result<Run, Error> {
-        let (queue, name, dead, _) = message;
         let looked = looked.after(1);
-        match self.message_fate(message, boundary).await? {
+        let found = self.find_message(queue, name, dead).await?;
+        let fate = self.fate(found.as_ref().map(|(message, _)| message), dead, due, boundary);
+        match (found, fate) {
             (_, Fate::Waits) => Ok(Run::Later(looked)),
             (_, Fate::Nothing) | (None, _) => Ok(Run::Done(looked)),
             (Some(_), Fate::Staged(txn)) => {
@@ -157,9 +176,9 @@ impl Shared {
                 // What is left of it then is seen to by the next sweep.
                 Ok(Run::Later(looked.after(3)))
             }
-            (Some((message, stored)), Fate::Removed(_)) => {
+            (Some((message, version)), Fate::Removed(_)) => {
                 let path = if dead { layout::dead_letter(queue, name) } else { layout::message(queue, name) };
-                match self.take_out(&path, message, &stored.version).await {
+                match self.take_out(&path, message, &version).await {
                     Ok(()) => Ok(Run::Done(Looked { removed: Some(Removed::Message), ..looked.after(1) })),
                     Err(StorageError::Conflict { .. }) => Ok(Run::Later(looked.after(1).conflict())),
                     Err(error) => Err(error.into()),
@@ -168,21 +187,20 @@ impl Shared {
         }
     }
 
-    async fn message_fate(
-        &self,
-        (queue, name, dead, due): (&Queue, &str, bool, Moment),
-        boundary: Moment,
-    ) -> Result<(Option<(Message, Stored)>, Fate), Error> {
+    async fn find_message(&self, queue: &Queue, name: &str, dead: bool) -> Result<Option<(Message, Version)>, Error> {
         let path = if dead { layout::dead_letter(queue, name) } else { layout::message(queue, name) };
-        let Some(stored) = self.storage.get(&path).await? else {
+        self.read_message(&path).await
+    }
+
+    fn fate(&self, message: Option<&Message>, dead: bool, due: Moment, boundary: Moment) -> Fate {
+        let Some(message) = message else {
             // Whoever posted the errand may be about to write it.
             let is_late = due.plus(HOUR_MARGIN).has_passed(boundary);
-            return Ok((None, if is_late { Fate::Nothing } else { Fate::Waits }));
+            return if is_late { Fate::Nothing } else { Fate::Waits };
         };
-        let message = Message::parse(&path, &stored.body)?;
         let is_held = message.held.as_ref().is_some_and(|held| !self.held_until(held).has_passed(boundary));
         let deadline = if dead { Some(due) } else { message.expires_at };
-        let fate = if let Some(txn) = message.txn {
+        if let Some(txn) = message.txn {
             Fate::Staged(txn)
         } else if message.is_done {
             Fate::Nothing
@@ -190,8 +208,7 @@ impl Shared {
             if deadline.has_passed(boundary) && !is_held { Fate::Removed(deadline) } else { Fate::Waits }
         } else {
             Fate::Nothing
-        };
-        Ok((Some((message, stored)), fate))
+        }
     }
 }
 

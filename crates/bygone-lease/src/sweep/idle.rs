@@ -109,13 +109,7 @@ impl IdleSweeper {
 
     /// Looks again and again, until told to stop. What fails is told to the log, and tried again.
     pub async fn run(&self, observer: Arc<dyn Observer>, stop: CancellationToken) {
-        let clock = Arc::clone(&self.store.shared.clock);
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = clock.sleep(self.options.tick) => {}
-            }
+        while self.store.shared.rest(self.options.tick, &stop).await {
             if let Err(error) = self.look(Arc::clone(&observer), stop.child_token()).await {
                 tracing::warn!(%error, "the idle sweep is put off");
             }

@@ -51,13 +51,7 @@ impl Janitor {
 
     /// Comes again and again, until told to stop. What fails is told to the log, and tried again.
     pub async fn run(&self, observer: Arc<dyn Observer>, stop: CancellationToken) {
-        let clock = Arc::clone(&self.store.shared.clock);
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = clock.sleep(self.every) => {}
-            }
+        while self.store.shared.rest(self.every, &stop).await {
             if let Err(error) = self.look(Arc::clone(&observer), stop.clone()).await {
                 tracing::warn!(%error, "what is past its retention is left for the next time");
             }

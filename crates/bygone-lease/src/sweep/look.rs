@@ -17,6 +17,7 @@ use crate::planted::{self, Bug};
 use crate::record::Record;
 use crate::storage::{Expected, Listed, StorageError, Version};
 use crate::store::Shared;
+use crate::sweep::census::Foreseen;
 
 /// What became of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,7 +150,7 @@ impl Shared {
         }
     }
 
-    /// What following an entry would do. One request.
+    /// What following an entry would do. One request, and two more where a transaction has a hand in it.
     pub(crate) async fn foresee(
         &self,
         namespace: &Namespace,
@@ -157,16 +158,45 @@ impl Shared {
         listed: &Listed,
         boundary: Moment,
     ) -> Result<Outlook, Error> {
-        let Some(key) = key_of(listed) else { return Ok(Outlook::Unreadable) };
-        match self.peek(&layout::record(namespace, &key)).await {
+        match self.try_foresee(namespace, hour, listed, boundary).await {
             Err(Error::Unreadable { .. }) => Ok(Outlook::Unreadable),
-            Err(error) => Err(error),
-            Ok(None) => Ok(Outlook::Bygone(None)),
-            Ok(Some(seen)) => Ok(match self.judge(&seen.record, false, hour, boundary) {
-                Verdict::Leave => Outlook::Stays,
-                _ => Outlook::Bygone(self.deadline(&seen.record).filter(|deadline| deadline.has_passed(boundary))),
-            }),
+            outlook => outlook,
         }
+    }
+
+    async fn try_foresee(
+        &self,
+        namespace: &Namespace,
+        hour: Hour,
+        listed: &Listed,
+        boundary: Moment,
+    ) -> Result<Outlook, Error> {
+        let Some(key) = key_of(listed) else { return Ok(Outlook::Unreadable) };
+        let entries_go = self.storage.capabilities().delete_if_version;
+        let Some(seen) = self.peek(&layout::record(namespace, &key)).await? else {
+            return Ok(if entries_go { Outlook::Bygone(None) } else { Outlook::Stays });
+        };
+        let deadline = self.deadline(&seen.record).filter(|deadline| deadline.has_passed(boundary));
+        let foreseen = self.foresee_record((namespace, &key), seen.record, boundary).await?;
+        let does_something = match self.judge(foreseen.shown(), foreseen.settled.is_some(), hour, boundary) {
+            Verdict::Leave => false,
+            Verdict::Remove => entries_go,
+            Verdict::Become(_, next) => {
+                let entry_goes = entries_go && next.map(Hour::of) != Some(hour);
+                entry_goes || self.clears_lease(&foreseen, boundary)
+            }
+        };
+        Ok(if does_something { Outlook::Bygone(deadline) } else { Outlook::Stays })
+    }
+
+    /// Whether following the entry of a key would clear its lease.
+    pub(super) fn clears_lease(&self, foreseen: &Foreseen, boundary: Moment) -> bool {
+        foreseen.settled.is_some() || self.is_cleared(&foreseen.record, boundary)
+    }
+
+    /// Whether a lease is over that no transaction has a hand in.
+    fn is_cleared(&self, record: &Record, boundary: Moment) -> bool {
+        record.txn().is_none() && record.lease.as_ref().is_some_and(|lease| self.is_over(lease, boundary))
     }
 
     /// Follows an entry.
@@ -195,9 +225,7 @@ impl Shared {
         };
         let settled = self.settled((namespace, &key), &seen.record, None, boundary).await?;
         let record = settled.as_ref().unwrap_or(&seen.record);
-        let is_pending = record.txn().is_some();
-        let is_over = record.lease.as_ref().is_some_and(|lease| self.is_over(lease, boundary));
-        let lease_cleared = settled.is_some() || (is_over && !is_pending);
+        let lease_cleared = settled.is_some() || self.is_cleared(record, boundary);
         let looked = Looked { lease_cleared, ..nothing };
         match self.judge(record, settled.is_some(), hour, boundary) {
             Verdict::Leave => Ok(looked),
@@ -224,6 +252,19 @@ impl Shared {
                 if stays { Ok(looked) } else { self.unlink(listed, &entry, looked).await }
             }
         }
+    }
+
+    /// The record without its lease, where that is over; `None` where it is not.
+    pub(super) async fn without_lease(
+        &self,
+        of: (&Namespace, &Key),
+        record: &Record,
+        boundary: Moment,
+    ) -> Result<Option<Record>, Error> {
+        if let Some(settled) = self.settled(of, record, None, boundary).await? {
+            return Ok(Some(settled));
+        }
+        Ok(self.is_cleared(record, boundary).then(|| Record { lease: None, ..record.clone() }))
     }
 
     /// Swaps a record, with an entry in the hour of its deadline written first. False when somebody was faster.

@@ -4,12 +4,14 @@
 //! only takes away what nobody comes back for, and it goes where the index leads it: with nothing due it reads one small
 //! list a namespace, and lists nothing.
 
+mod census;
 mod ended;
 mod errands;
 mod gate;
 mod idle;
 mod janitor;
 mod look;
+mod rounds;
 mod target;
 mod turn;
 

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bygone_core::{Boundary, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Target, TargetError};
-use futures_util::{StreamExt, TryStreamExt, stream};
 use jiff::SignedDuration;
 
 use crate::Error;
 use crate::document;
-use crate::index::{Catalogue, Hours};
+use crate::index::Hours;
 use crate::layout::{self, Hour};
 use crate::moment::Moment;
 use crate::name::Namespace;
@@ -19,11 +18,11 @@ use crate::storage::{Listed, Listing, StorageError};
 use crate::store::LeaseStore;
 use crate::sweep::HOUR_MARGIN;
 use crate::sweep::gate::Gate;
-use crate::sweep::look::{Kept, Looked, Outlook, Removed};
-use crate::sweep::turn::Turn;
+use crate::sweep::look::{Kept, Looked, Removed};
+use crate::sweep::rounds::{Place, Round};
 use crate::txn::TxnHours;
 
-/// Entries counted by one request of a survey.
+/// The most entries of a page.
 const LISTING_KEYS: usize = 1_000;
 
 /// What of a store is swept. In this order: leases end by the decisions of transactions, and those are needed until then.
@@ -80,41 +79,6 @@ impl Counts {
     }
 }
 
-/// A part of the index.
-#[derive(Clone, Debug)]
-enum Place {
-    Transactions,
-    Leases(Namespace, Hour),
-    Decisions(Hour),
-}
-
-impl Place {
-    fn prefix(&self) -> String {
-        match self {
-            Self::Transactions => layout::TXNS.to_owned(),
-            Self::Leases(namespace, hour) => layout::hour_prefix(namespace, *hour),
-            Self::Decisions(hour) => layout::decision_prefix(*hour),
-        }
-    }
-}
-
-/// A part of the index on its way.
-#[derive(Clone, Debug)]
-struct Round {
-    place: Place,
-    after: Option<String>,
-    /// Whether anything was left that leads somewhere.
-    left: bool,
-}
-
-#[derive(Debug, Default)]
-struct Census {
-    bygone: u64,
-    unreadable: u64,
-    oldest: Option<Moment>,
-    requests: u64,
-}
-
 impl LeaseTarget {
     /// Binds a part of a store.
     pub fn new(swept: Swept, policy: impl Into<String>, source: impl Into<String>, store: &LeaseStore) -> Self {
@@ -125,84 +89,10 @@ impl LeaseTarget {
 
     /// Puts it behind a gate. False if nothing has come.
     pub(super) async fn gate(&mut self, gate: &Arc<Gate>, txns: &TxnHours, boundary: Moment) -> Result<bool, Error> {
-        let rounds = self.due_beside(Some(txns), boundary).await?;
+        let rounds = self.store.shared.due(self.swept, Some(txns), boundary).await?;
         let is_any = !rounds.is_empty();
         (self.rounds, self.gate) = (Some(rounds), Some(Arc::clone(gate)));
         Ok(is_any)
-    }
-
-    /// What has come, in turns.
-    async fn due(&self, boundary: Moment) -> Result<VecDeque<Round>, Error> {
-        self.due_beside(None, boundary).await
-    }
-
-    /// The same where somebody has read the hours of transactions just now.
-    async fn due_beside(&self, txns: Option<&TxnHours>, boundary: Moment) -> Result<VecDeque<Round>, Error> {
-        let storage = &*self.store.shared.storage;
-        if !storage.capabilities().list {
-            return Ok(VecDeque::new());
-        }
-        let has_come = |hour: &Hour| *hour <= Hour::of(boundary);
-        let places = match self.swept {
-            Swept::Leases => self.due_leases(boundary).await?,
-            Swept::Transactions => {
-                let hours = self.txn_hours(txns).await?;
-                let is_any = hours.pending.iter().any(has_come);
-                is_any.then_some(Place::Transactions).into_iter().collect()
-            }
-            Swept::Decisions => {
-                let hours = self.txn_hours(txns).await?;
-                hours.buckets.into_iter().filter(has_come).map(Place::Decisions).collect()
-            }
-        };
-        Ok(places.into_iter().map(|place| Round { place, after: None, left: false }).collect())
-    }
-
-    async fn txn_hours(&self, known: Option<&TxnHours>) -> Result<TxnHours, Error> {
-        match known {
-            Some(hours) => Ok(hours.clone()),
-            None => document::read(&*self.store.shared.storage, layout::TXN_HOURS).await,
-        }
-    }
-
-    /// One hour of each namespace, then the next of each.
-    async fn due_leases(&self, boundary: Moment) -> Result<Vec<Place>, Error> {
-        let storage = &*self.store.shared.storage;
-        let catalogue: Catalogue = document::read(storage, layout::STORE).await?;
-        let mut namespaces = Vec::new();
-        for name in catalogue.namespaces {
-            let namespace = Namespace::new(name)?;
-            let hours: Hours = document::read(storage, &layout::hours(&namespace)).await?;
-            let due = hours.buckets.into_iter().filter(|hour| *hour <= Hour::of(boundary));
-            namespaces.push((namespace, due.collect::<VecDeque<_>>()));
-        }
-        namespaces.retain(|(_, hours)| !hours.is_empty());
-        if namespaces.len() > 1 {
-            // Where the last sweep was cut short, others were promised that they come first now.
-            let turn: Turn = document::read(storage, layout::SWEEPER).await?;
-            let is_served = |namespace: &Namespace| turn.after.as_deref().is_none_or(|last| namespace.as_str() <= last);
-            let first = namespaces.iter().position(|(namespace, _)| !is_served(namespace)).unwrap_or(0);
-            namespaces.rotate_left(first);
-        }
-        let mut places = Vec::new();
-        while namespaces.iter().any(|(_, hours)| !hours.is_empty()) {
-            for (namespace, hours) in &mut namespaces {
-                places.extend(hours.pop_front().map(|hour| Place::Leases(namespace.clone(), hour)));
-            }
-        }
-        Ok(places)
-    }
-
-    async fn foresee(&self, place: &Place, listed: &Listed, boundary: Moment) -> Result<Outlook, Error> {
-        let shared = &self.store.shared;
-        match place {
-            Place::Transactions => shared.foresee_txn(listed, boundary).await,
-            Place::Leases(namespace, _) if layout::is_errand(&listed.key) => {
-                shared.foresee_errand(namespace, listed, boundary).await
-            }
-            Place::Leases(namespace, hour) => shared.foresee(namespace, *hour, listed, boundary).await,
-            Place::Decisions(hour) => shared.foresee_decision(listed, *hour, boundary).await,
-        }
     }
 
     async fn look(&self, place: &Place, listed: &Listed, boundary: Moment) -> Result<Looked, Error> {
@@ -215,21 +105,6 @@ impl LeaseTarget {
             Place::Leases(namespace, hour) => shared.look(namespace, *hour, listed, boundary).await,
             Place::Decisions(hour) => shared.forget_decision(listed, *hour, boundary).await,
         }
-    }
-
-    /// Does something with every entry of a listing, in order; with several at once where they are of different keys and the
-    /// store is good at that.
-    async fn at_once<T>(
-        &self,
-        place: &Place,
-        listing: &Listing,
-        each: impl Iterator<Item = impl Future<Output = Result<T, Error>> + Send>,
-    ) -> Result<Vec<T>, Error> {
-        let is_apart = matches!(place, Place::Leases(..)) && !listing.keys.iter().any(|l| layout::is_errand(&l.key));
-        let most = if is_apart { self.store.shared.storage.capabilities().requests_at_once.max(1) } else { 1 };
-        // Each in a place of its own: they are large, and would be moved about.
-        let boxed: Vec<_> = each.map(Box::pin).collect();
-        stream::iter(boxed).buffered(most).try_collect().await
     }
 
     /// Follows the entries of a listing as its gate lets it pass, and none behind that.
@@ -252,36 +127,6 @@ impl LeaseTarget {
         Ok(all_looked)
     }
 
-    /// Foresees what a sweep would do.
-    async fn census(&self, rounds: &VecDeque<Round>, boundary: Moment) -> Result<Census, Error> {
-        let (shared, mut census) = (&self.store.shared, Census::default());
-        for round in rounds {
-            let prefix = round.place.prefix();
-            let mut after: Option<String> = None;
-            loop {
-                let listing = shared.storage.list(&prefix, after.as_deref(), LISTING_KEYS).await?;
-                census.requests += 1;
-                let foreseen = listing.keys.iter().map(|listed| self.foresee(&round.place, listed, boundary));
-                for outlook in self.at_once(&round.place, &listing, foreseen).await? {
-                    census.requests += 1;
-                    match outlook {
-                        Outlook::Stays => {}
-                        Outlook::Unreadable => census.unreadable += 1,
-                        Outlook::Bygone(deadline) => {
-                            census.bygone += 1;
-                            census.oldest = [census.oldest, deadline].into_iter().flatten().min();
-                        }
-                    }
-                }
-                after = listing.keys.last().map(|listed| listed.key.clone());
-                if !listing.more || after.is_none() {
-                    break;
-                }
-            }
-        }
-        Ok(census)
-    }
-
     async fn sweep_page(&mut self, boundary: Moment, limit: u64, care: Care) -> Result<Page, Error> {
         let mut page = Page::default();
         // It leaves the queue when the page is done: after a failure the same page is asked for again.
@@ -298,7 +143,7 @@ impl LeaseTarget {
             self.one_by_one(gate, &round.place, &listing, boundary).await?
         } else {
             let looks = listing.keys.iter().map(|listed| self.look(&round.place, listed, boundary));
-            self.at_once(&round.place, &listing, looks).await?
+            shared.at_once(&round.place, &listing, looks).await?
         };
         let is_stopped = all_looked.len() < listing.keys.len();
         for (listed, looked) in listing.keys.iter().zip(all_looked) {
@@ -340,8 +185,11 @@ impl LeaseTarget {
             );
         }
         if !capabilities.delete_if_version {
-            lacks
-                .push("the store does not keep the conditions of deletes: leases are cleared, but entries stay".into());
+            lacks.push(
+                "the store does not keep the conditions of deletes: leases are cleared, but entries stay, and a lease that \
+                 several lead to is counted with each"
+                    .into(),
+            );
         }
         lacks
     }
@@ -412,8 +260,8 @@ impl Target for LeaseTarget {
         if self.gate.is_some() {
             return Ok(Survey { warnings: self.lacks(), ..Survey::default() });
         }
-        let rounds = self.due(boundary).await.map_err(failure)?;
-        let census = self.census(&rounds, boundary).await.map_err(failure)?;
+        let rounds = self.store.shared.due(self.swept, None, boundary).await.map_err(failure)?;
+        let census = self.store.shared.census(&rounds, boundary).await.map_err(failure)?;
         (self.rounds, self.left) = (Some(rounds), false);
         Ok(Survey {
             bygone: Some(census.bygone),
@@ -433,7 +281,7 @@ impl Target for LeaseTarget {
     async fn page(&mut self, request: PageRequest<'_>) -> Result<Page, TargetError> {
         let boundary = Moment::from(request.boundary.instant());
         if self.rounds.is_none() {
-            self.rounds = Some(self.due(boundary).await.map_err(failure)?);
+            self.rounds = Some(self.store.shared.due(self.swept, None, boundary).await.map_err(failure)?);
         }
         self.sweep_page(boundary, request.limit, request.care).await.map_err(failure)
     }
@@ -466,8 +314,8 @@ impl Target for LeaseTarget {
             return Ok(None);
         }
         let now = Moment::from(boundary.instant());
-        let rounds = self.due(now).await.map_err(failure)?;
-        let oldest = self.census(&rounds, now).await.map_err(failure)?.oldest.and_then(Moment::timestamp);
+        let rounds = self.store.shared.due(self.swept, None, now).await.map_err(failure)?;
+        let oldest = self.store.shared.census(&rounds, now).await.map_err(failure)?.oldest.and_then(Moment::timestamp);
         Ok(oldest.map(|oldest| boundary.instant().duration_since(oldest)))
     }
 }

@@ -1,4 +1,4 @@
-//! Whose turn it is to sweep a store, and where the last sweep stopped.
+//! When to sweep a store, whose turn it is, and where the last sweep stopped.
 //!
 //! Several processes over one store need not sweep it at once: one takes the turn, for a while, by a small lease of its
 //! own. Nothing else depends on it. Whoever sweeps without it, or past its end, does no harm, since every step of a sweep
@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::Error;
@@ -29,6 +30,15 @@ pub(crate) struct Turn {
 }
 
 impl Shared {
+    /// Waits until it is time to look again. False when told to stop.
+    pub(super) async fn rest(&self, time: Duration, stop: &CancellationToken) -> bool {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => false,
+            () = self.clock.sleep(time) => true,
+        }
+    }
+
     /// Takes the turn for a while. False if somebody else has it.
     pub(crate) async fn take_turn(&self, time: Duration) -> Result<bool, Error> {
         let now = self.now();

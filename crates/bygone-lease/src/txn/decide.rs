@@ -32,6 +32,19 @@ pub(crate) enum Outlook {
     Over(Decision),
 }
 
+/// A transaction as the store has it.
+#[derive(Debug)]
+pub(crate) enum Standing {
+    /// It is under way.
+    Pending,
+    /// It is past its time, and nobody has decided it: it will be undone.
+    Lapsed(TxnRecord),
+    /// It is decided. As long as it has a record, that may not be done everywhere.
+    Decided(Decision, Option<TxnRecord>),
+    /// It never was, or is long over.
+    Forgotten,
+}
+
 /// The hours in which transactions began that may not be over, and those in which decisions are to be forgotten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TxnHours {
@@ -215,27 +228,33 @@ impl Shared {
     }
 
     /// What became of a transaction that somebody meets. One that is past its time is decided here and now.
-    ///
-    /// The record is read before the decision: it goes only after there is one, so that without a record the decision, if
-    /// there ever was one, is there to be read.
     pub(crate) async fn outlook(&self, id: Uuid, now: Moment) -> Result<Outlook, Error> {
-        let seen = self.read_txn(id).await?;
-        if let Some(decision) = self.decision_of(id).await? {
-            return Ok(Outlook::Over(decision));
-        }
-        match seen {
-            TxnSeen::Known { record, .. } if self.is_txn_over(&record, now) => {
-                Ok(Outlook::Over(self.decide(&record, Verdict::Rollback).await?))
-            }
-            TxnSeen::Known { .. } | TxnSeen::New { .. } => {
+        match self.standing(id, now).await? {
+            Standing::Pending => {
                 self.replayed.note_pending();
                 Ok(Outlook::Pending)
             }
-            TxnSeen::Absent => {
-                let (verdict, participants) = (Verdict::Rollback, BTreeSet::new());
-                Ok(Outlook::Over(Decision { attempt: id, id, verdict, participants, expires_at: now }))
-            }
+            Standing::Lapsed(record) => Ok(Outlook::Over(self.decide(&record, Verdict::Rollback).await?)),
+            Standing::Decided(decision, _) => Ok(Outlook::Over(decision)),
+            Standing::Forgotten => Ok(Outlook::Over(Decision::undoing(id, BTreeSet::new(), now))),
         }
+    }
+
+    /// How a transaction stands. Two requests, and nothing is decided.
+    ///
+    /// The record is read before the decision: it goes only after there is one, so that without a record the decision, if
+    /// there ever was one, is there to be read.
+    pub(crate) async fn standing(&self, id: Uuid, now: Moment) -> Result<Standing, Error> {
+        let record = match self.read_txn(id).await? {
+            TxnSeen::Known { record, .. } => Some(record),
+            TxnSeen::New { .. } | TxnSeen::Absent => None,
+        };
+        Ok(match (self.decision_of(id).await?, record) {
+            (Some(decision), record) => Standing::Decided(decision, record),
+            (None, Some(record)) if self.is_txn_over(&record, now) => Standing::Lapsed(record),
+            (None, Some(_)) => Standing::Pending,
+            (None, None) => Standing::Forgotten,
+        })
     }
 
     pub(crate) fn is_txn_over(&self, record: &TxnRecord, now: Moment) -> bool {

@@ -64,6 +64,11 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
+    /// The end of a transaction that nobody has written down.
+    pub(crate) fn undoing(id: Uuid, participants: BTreeSet<Participant>, now: Moment) -> Self {
+        Self { attempt: id, id, verdict: Verdict::Rollback, participants, expires_at: now }
+    }
+
     /// Whether what is staged at a key comes true.
     pub(crate) fn promotes(&self, participant: &Participant) -> bool {
         let is_named = self.participants.contains(participant) || planted::is(Bug::LateParticipant);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod blobs;
+mod census;
 mod conformance;
 mod disk;
 mod doubt;

@@ -92,3 +92,34 @@ impl<S: Storage> Storage for Unlisting<S> {
         self.0.read_clock().await
     }
 }
+
+/// A store that cannot delete under a condition.
+#[derive(Debug)]
+pub(crate) struct Undeleting<S>(pub(crate) S);
+
+#[async_trait]
+impl<S: Storage> Storage for Undeleting<S> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { delete_if_version: false, ..self.0.capabilities() }
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Stored>, StorageError> {
+        self.0.get(key).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, expected: Expected<'_>) -> Result<Version, StorageError> {
+        self.0.put(key, body, expected).await
+    }
+
+    async fn delete(&self, _: &str, _: &Version) -> Result<(), StorageError> {
+        Err(StorageError::Unsupported { operation: "delete under a condition" })
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Listing, StorageError> {
+        self.0.list(prefix, after, limit).await
+    }
+
+    async fn read_clock(&self) -> Result<Option<ClockReading>, StorageError> {
+        self.0.read_clock().await
+    }
+}

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bygone_lease::{Key, TxnId, Wait};
 use clap::{Args, Subcommand};
 
+use super::attachment::{self, Attach, Fetch};
 use super::store::{Content, LeaseFile, StoreFlags, key, time, txn, wait};
 
 /// Flags of `lease`.
@@ -73,7 +74,7 @@ Examples:
         #[arg(long)]
         release: bool,
     },
-    /// Remove the state of a key, under its lease. Fencing tokens go on from where they are.
+    /// Remove the state of a key and its attachments, under its lease. Fencing tokens go on from where they are.
     Remove {
         #[command(flatten)]
         lease: LeaseFile,
@@ -86,6 +87,24 @@ Examples:
         /// The key.
         #[arg(long, value_name = "KEY", value_parser = key)]
         key: Key,
+    },
+    /// Attach a file to a key, under its lease, and print its SHA-256.
+    Attach(Attach),
+    /// List the attachments of a key.
+    Attachments {
+        /// The key.
+        #[arg(long, value_name = "KEY", value_parser = key)]
+        key: Key,
+    },
+    /// Write an attachment of a key to a file or to standard output, as it is.
+    Fetch(Fetch),
+    /// Remove an attachment of a key, under its lease.
+    Detach {
+        #[command(flatten)]
+        lease: LeaseFile,
+        /// What it is called.
+        #[arg(long, value_name = "NAME", value_parser = attachment::name)]
+        name: String,
     },
     /// Run a command while a lease is held: like flock, with an expiry and a fencing token.
     Exec(Exec),

@@ -1,5 +1,6 @@
 //! The command line: verbs, flags, help.
 
+pub(crate) mod attachment;
 pub(crate) mod lease;
 pub(crate) mod queue;
 pub(crate) mod stage;

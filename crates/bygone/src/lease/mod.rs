@@ -1,5 +1,6 @@
-//! `bygone lease`: leases, and the state that they guard, from the shell.
+//! `bygone lease`: leases, and what they guard, from the shell.
 
+mod attachments;
 mod exec;
 mod keeper;
 
@@ -53,6 +54,10 @@ pub(crate) async fn run(global: &Global, flags: &flags::Lease, clock: &Arc<dyn C
             changed(&opened, &lease, removed.map_err(|error| problem(&error))?)
         }
         LeaseVerb::Describe { key } => describe(&open().await?, namespace, key).await,
+        LeaseVerb::Attach(flags) => attachments::attach(open, flags).await,
+        LeaseVerb::Attachments { key } => attachments::list(&open().await?, namespace, key).await,
+        LeaseVerb::Fetch(flags) => attachments::fetch(&open().await?, namespace, flags).await,
+        LeaseVerb::Detach { lease, name } => attachments::detach(open, lease, name).await,
         LeaseVerb::Exec(flags) => {
             let opened = open().await?;
             let request = request(namespace, &flags.ask, std::process::id());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use bygone_lease::{Delivery, Key, Lease, Moment, Namespace, Queue, QueueName, TxnId};
+use bygone_lease::{Attachment, Delivery, Key, Lease, Moment, Namespace, Queue, QueueName, TxnId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
@@ -112,6 +112,34 @@ impl TryFrom<DeliveryForm> for Delivery {
             fencing_token: form.fencing_token,
             expires_at: Moment::from(form.expires_at),
         })
+    }
+}
+
+/// An attachment, as it is listed.
+#[derive(Debug, Serialize)]
+pub(crate) struct AttachmentForm {
+    pub(crate) namespace: Namespace,
+    pub(crate) key: Key,
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) sha256: String,
+    /// Null where nobody said.
+    pub(crate) content_type: Option<String>,
+    #[serde(serialize_with = "millis")]
+    pub(crate) created_at: Timestamp,
+}
+
+impl AttachmentForm {
+    pub(crate) fn of(namespace: &Namespace, key: &Key, attachment: &Attachment) -> Self {
+        Self {
+            namespace: namespace.clone(),
+            key: key.clone(),
+            name: attachment.name.clone(),
+            bytes: attachment.bytes,
+            sha256: attachment.sha256.clone(),
+            content_type: attachment.content_type.clone(),
+            created_at: instant(attachment.created_at),
+        }
     }
 }
 

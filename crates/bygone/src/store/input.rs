@@ -5,13 +5,15 @@ use std::path::Path;
 
 use bygone_lease::{Delivery, Lease};
 use serde::de::DeserializeOwned;
+use tokio::io::AsyncRead;
 
 use super::form::{DeliveryForm, LeaseForm};
 use crate::cli::queue::DeliveryFile;
 use crate::cli::store::{Content, LeaseFile};
 use crate::problem::Problem;
 
-const STDIN: &str = "-";
+/// What stands for standard input, or output.
+pub(crate) const STDIN: &str = "-";
 
 /// The lease that a command is about.
 pub(crate) fn lease(file: &LeaseFile, content: Option<&Content>) -> Result<Lease, Problem> {
@@ -19,7 +21,7 @@ pub(crate) fn lease(file: &LeaseFile, content: Option<&Content>) -> Result<Lease
     let content_is_stdin = content.and_then(|content| content.file.as_deref()).is_some_and(is_stdin);
     if content_is_stdin && file.lease.as_deref().is_some_and(is_stdin) {
         return Err(Problem::usage(
-            "standard input cannot be both the lease and the state",
+            "standard input cannot be both the lease and what is to be written",
             "put one of them into a file, or the lease into BYGONE_LEASE",
         ));
     }
@@ -55,6 +57,21 @@ pub(crate) fn content(content: &Content) -> Result<Vec<u8>, Problem> {
     }
 }
 
+/// The same for what may be of any size: it is read as it is written.
+pub(crate) async fn stream(content: &Content) -> Result<Box<dyn AsyncRead + Unpin + Send>, Problem> {
+    let file = match (&content.text, &content.file) {
+        (None, Some(file)) if file == Path::new(STDIN) => return Ok(Box::new(tokio::io::stdin())),
+        (None, Some(file)) => file,
+        _ => return Ok(Box::new(std::io::Cursor::new(self::content(content)?))),
+    };
+    let opened = async {
+        let opened = tokio::fs::File::open(file).await?;
+        let is_directory = opened.metadata().await?.is_dir();
+        if is_directory { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(opened) }
+    };
+    Ok(Box::new(opened.await.map_err(|error| unreadable(file, &error))?))
+}
+
 /// A text and where it comes from: a file, or a variable.
 fn given(file: Option<&Path>, variable: &str, question: &str, help: &str) -> Result<(String, String), Problem> {
     let Some(file) = file else {
@@ -79,11 +96,15 @@ fn read(file: &Path) -> Result<Vec<u8>, Problem> {
     };
     match read {
         Ok(()) => Ok(bytes),
-        Err(error) => Err(Problem::usage(
-            format!("cannot read {}: {error}", file.display()),
-            "name a file that can be read, or `-` for standard input",
-        )),
+        Err(error) => Err(unreadable(file, &error)),
     }
+}
+
+fn unreadable(file: &Path, error: &std::io::Error) -> Problem {
+    Problem::usage(
+        format!("cannot read {}: {error}", file.display()),
+        "name a file that can be read, or `-` for standard input",
+    )
 }
 
 /// JSON documents one after another, or one list of them: both are printed.

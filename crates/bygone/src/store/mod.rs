@@ -10,8 +10,8 @@ use bygone_lease::storage::StorageError;
 use bygone_lease::{Delivery, Environment, Error, Lease, LeaseStore, Options, StoreUrl, SystemChance};
 use serde::Serialize;
 
-pub(crate) use form::{LeaseForm, text_or_base64};
-pub(crate) use input::{content, deliveries, lease};
+pub(crate) use form::{AttachmentForm, LeaseForm, text_or_base64};
+pub(crate) use input::{STDIN, content, deliveries, lease, stream};
 
 use self::form::DeliveryForm;
 use crate::cli::store::StoreFlags;

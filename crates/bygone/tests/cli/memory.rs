@@ -32,19 +32,12 @@ async fn backlog(rows: u32) -> World {
     world
 }
 
-/// The largest that a process has been so far; `None` once it has ended.
-fn high_water_kib(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().trim_end_matches(" kB").parse().ok()
-}
-
 /// Sweeps everything and returns the largest that the program has been.
 async fn sweep(world: &World, rows: u32) -> u64 {
     let running = Running::start(&mut world.bygone(&["sweep", "--format", "json", "--release-brake", "tokens"]));
     let mut largest = 0;
     let mut wait = Wait::up_to(Duration::from_mins(9));
-    while let Some(now) = high_water_kib(running.pid()) {
+    while let Some(now) = running.high_water_kib() {
         largest = now;
         assert!(wait.again_blocking(), "{rows} rows are not swept within {:?}", wait.limit());
     }

@@ -116,3 +116,22 @@ pub(super) fn list(reader: &Connection, prefix: &str, after: Option<&str>, limit
     keys.truncate(limit);
     Ok(Listing { keys, more })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Defect 16 of the original: an answer came before what it told of was on the disk.
+    #[test]
+    fn defect_16_every_commit_is_synced_before_it_is_answered() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = prepare(directory.path()).unwrap();
+        // Also by one who finds the file there.
+        for _ in 0..2 {
+            let writer = connect_to_write(&path).unwrap();
+            let synchronous: i64 = writer.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+            let journal: String = writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+            assert_eq!((synchronous, journal.as_str()), (2, "wal"), "2 is FULL: a sync with every commit");
+        }
+    }
+}

@@ -31,6 +31,14 @@ refused! {
     no_key_and_no_lease: 64, ["lease", "get"], ["which lease?"];
     a_lease_that_is_not_there: 64, ["lease", "release", "--lease", "lease.json"], ["cannot read lease.json"];
     an_empty_lease: 64, ["lease", "release", "--lease", "-"], ["standard input holds no lease"];
+    an_attachment_without_a_lease: 64, ["lease", "attach", "--text", "t", "--name", "n"], ["which lease?", "BYGONE_LEASE"];
+    an_attachment_of_nothing: 64, ["lease", "attach"], ["--text"];
+    an_attachment_called_nothing: 64, ["lease", "attach", "--text", "t", "--name", ""], ["it is empty"];
+    an_attachment_of_an_odd_name: 64, ["lease", "fetch", "--key", "k", "--name", "a\nb"], ["control characters"];
+    no_attachment: 64, ["lease", "detach"], ["--name"];
+    a_type_of_no_kind: 64, ["lease", "attach", "f", "--content-type", "a\u{1b}b"], ["as in text/plain"];
+    one_input_for_an_attachment_too: 64, ["lease", "attach", "--lease", "-", "-", "--name", "n"], ["cannot be both"];
+    attachments_that_nobody_made: 1, ["lease", "attachments", "--key", "k"], ["there is no lease store at file:/"];
     one_input_for_two: 64, ["lease", "update", "--lease", "-", "-"], ["cannot be both"];
     a_file_and_a_text: 64, ["queue", "send", "--queue", "q", "file", "--text", "t"], ["cannot be used with"];
     no_content: 64, ["queue", "send", "--queue", "q"], ["--text"];

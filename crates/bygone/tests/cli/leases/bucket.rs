@@ -1,14 +1,14 @@
-//! The same over a bucket: one round of everything.
+//! The same over buckets: one round of everything.
 
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use bygone_testkit::{SeaweedFs, TestBucket};
+use bygone_testkit::{Azurite, SeaweedFs, TestBucket};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::shop::parsed;
+use super::shop::{parsed, until};
 use crate::support::{PROGRAM, Run, bygone};
 
 struct Bucket {
@@ -42,18 +42,36 @@ impl Bucket {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_round_over_seaweedfs() {
-    let bucket = SeaweedFs::shared().await.fresh_bucket().await;
+    a_round(SeaweedFs::shared().await.fresh_bucket().await, "s3://").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_round_over_azurite() {
+    a_round(Azurite::shared().await.fresh_bucket().await, "az://").await;
+}
+
+async fn a_round(bucket: TestBucket, scheme: &str) {
     let directory = tempfile::Builder::new().prefix("bygone-lease-bucket-").tempdir().unwrap();
     let bucket = Bucket { bucket, directory };
+    no_question_makes_a_store(&bucket, scheme).await;
+    leases_and_attachments(&bucket);
+    queues_and_transactions(&bucket);
+    a_policy_sweeps_what_is_over(&bucket).await;
+}
+
+async fn no_question_makes_a_store(bucket: &Bucket, scheme: &str) {
     let policy = "[[policy]]\nname = \"ended\"\nsource = \"leases\"\nkind = \"leases\"\n";
     let config = format!("[source.leases]\nurl = \"{}\"\n\n{policy}", bucket.bucket.url());
     fs::write(bucket.directory.path().join("bygone.toml"), config).unwrap();
 
     // Neither a question nor a policy makes a store.
-    bucket.run(&["lease", "describe", "--key", "k"]).ends(1).says(&["there is no lease store at s3://"]);
-    bucket.run(&["sweep"]).ends(65).says(&["there is no lease store at s3://"]);
+    let says = format!("there is no lease store at {scheme}");
+    bucket.run(&["lease", "describe", "--key", "k"]).ends(1).says(&[&says]);
+    bucket.run(&["sweep"]).ends(65).says(&[&says]);
     assert!(bucket.bucket.keys().await.is_empty(), "nothing was written");
+}
 
+fn leases_and_attachments(bucket: &Bucket) {
     let lease = bucket.run(&["lease", "acquire", "--key", "k", "--ttl", "10m", "--owner", "ada"]).ends(0).stdout;
     bucket.run(&["lease", "acquire", "--key", "k"]).ends(75).says(&["held by \"ada\""]);
     bucket.pipe(&["lease", "update", "--lease", "-", "--text", "state", "--release"], &lease).ends(0);
@@ -65,6 +83,18 @@ async fn a_round_over_seaweedfs() {
     let seen = bucket.run(&["lease", "describe", "--key", "k", "--json"]).ends(0).json();
     assert_eq!([&seen["owner"], &seen["version"], &seen["fencing_token"]], [&json!(null), &json!(2), &json!(token)]);
 
+    let lease = bucket.run(&["lease", "acquire", "--key", "k", "--ttl", "10m"]).ends(0).stdout;
+    let large: String = "0123456789abcde\n".repeat(300_000);
+    fs::write(bucket.directory.path().join("large"), &large).unwrap();
+    bucket.pipe(&["lease", "attach", "--lease", "-", "large"], &lease).ends(0);
+    bucket.run(&["lease", "fetch", "--key", "k", "--name", "large", "copy"]).ends(0);
+    assert!(fs::read_to_string(bucket.directory.path().join("copy")).unwrap() == large);
+    bucket.pipe(&["lease", "detach", "--lease", "-", "--name", "large"], &lease).ends(0);
+    assert_eq!(bucket.run(&["lease", "attachments", "--key", "k", "--json"]).ends(0).json(), json!([]));
+    bucket.pipe(&["lease", "release", "--lease", "-"], &lease).ends(0);
+}
+
+fn queues_and_transactions(bucket: &Bucket) {
     bucket.run(&["queue", "send", "--queue", "q", "--text", "hello"]).ends(0);
     let delivery = bucket.run(&["queue", "receive", "--queue", "q"]).ends(0).stdout;
     assert_eq!(parsed(&delivery)["payload"], "hello");
@@ -78,14 +108,26 @@ async fn a_round_over_seaweedfs() {
     }
     bucket.run(&["txn", "commit", "--txn", &txn]).ends(0);
     assert_eq!(bucket.run(&["lease", "get", "--key", "bob"]).ends(0).stdout, "40");
+}
 
+async fn a_policy_sweeps_what_is_over(bucket: &Bucket) {
+    bucket.run(&["lease", "acquire", "--key", "ended", "--ttl", "1ms"]).ends(0);
+    bucket.run(&["queue", "send", "--queue", "q", "--text", "late", "--ttl", "1ms"]).ends(0);
+    let plan = || bucket.run(&["plan", "--format", "json"]).ends(0).only_policy();
     let before = bucket.bucket.keys().await;
-    let plan = bucket.run(&["plan", "--format", "json"]).ends(0).only_policy();
-    assert_eq!([&plan["outcome"], &plan["walk"]], ["complete", "index"], "{plan:#}");
+    // Three keys that are given back, a message, and after what clocks may be apart a lease.
+    until("a lease is over", || plan()["would_remove"] == 5);
+    assert_eq!([&plan()["outcome"], &plan()["walk"]], ["complete", "index"]);
     bucket.run(&["check"]).ends(0);
     assert_eq!(bucket.bucket.keys().await, before, "a plan writes nothing");
     let report = bucket.run(&["sweep", "--format", "json"]).ends(0).only_policy();
     assert_eq!([&report["outcome"], &report["error"]], [&json!("complete"), &json!(null)], "{report:#}");
+    assert_eq!(report["removed"], 5, "{report:#}");
+    let seen = bucket.run(&["lease", "describe", "--key", "ended", "--json"]).ends(0).json();
+    assert_eq!(seen["owner"], json!(null));
+    assert_eq!(bucket.run(&["queue", "stats", "--queue", "q", "--json"]).ends(0).json()["messages"], 0);
     assert_eq!(bucket.run(&["lease", "get", "--key", "k"]).ends(0).stdout, "by-k");
     assert_eq!(bucket.run(&["lease", "get", "--key", "ada"]).ends(0).stdout, "60");
+    let again = bucket.run(&["sweep", "--format", "json"]).ends(0).only_policy();
+    assert_eq!([&again["removed"], &again["lag_seconds"]], [0, 0], "{again:#}");
 }

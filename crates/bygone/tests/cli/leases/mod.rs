@@ -1,8 +1,10 @@
 //! `bygone lease`, `queue` and `txn`, and policies of kind "leases".
 
+mod attachments;
 mod bad_input;
 mod bucket;
 mod contention;
+mod durable;
 mod exec;
 mod lease;
 mod lost;

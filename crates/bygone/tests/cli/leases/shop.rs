@@ -84,6 +84,14 @@ impl Shop {
         None
     }
 
+    /// The names of all items below a prefix.
+    pub(super) fn keys(&self, prefix: &str) -> Vec<String> {
+        let connection = rusqlite::Connection::open(self.store().join("leases.db")).unwrap();
+        let mut statement = connection.prepare("SELECT key FROM item WHERE key GLOB ?1 || '*' ORDER BY key").unwrap();
+        let keys = statement.query_map([prefix], |row| row.get(0)).unwrap();
+        keys.map(Result::unwrap).collect()
+    }
+
     /// Every item of the store, by a query that shares no code with the program.
     pub(super) fn items(&self) -> Vec<(String, Value)> {
         let file = self.store().join("leases.db");

@@ -108,6 +108,13 @@ impl Running {
         self.child.id()
     }
 
+    /// The largest that it has been so far; `None` once it has ended.
+    pub(crate) fn high_water_kib(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
+    }
+
     /// Whether it still runs.
     pub(crate) fn is_alive(&self) -> bool {
         Process::of(self.pid()).is_some()

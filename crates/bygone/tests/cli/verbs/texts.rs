@@ -42,6 +42,7 @@ fn help_of_each_verb() {
     insta::assert_snapshot!("help_stage_exec", stdout(&["stage", "exec", "--help"]));
     for (verb, commands) in [
         ("lease", &["acquire", "keepalive", "release", "get", "update", "remove", "describe", "exec"][..]),
+        ("lease", &["attach", "attachments", "fetch", "detach"]),
         ("queue", &["send", "receive", "ack", "nack", "extend", "dead", "stats"]),
         ("txn", &["begin", "stage", "commit", "rollback"]),
     ] {
