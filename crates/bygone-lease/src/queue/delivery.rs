@@ -264,7 +264,7 @@ impl Shared {
         let due = self.now().plus(self.options.dead_letter_keep);
         let errand = Errand::Message { queue: queue.name.clone(), name: name.to_owned(), dead: true, due };
         self.post(&queue.namespace, Hour::of(due), &errand).await?;
-        let letter = Message { held: None, attempt: self.ids.next(), ..message.clone() };
+        let letter = Message { held: None, expires_at: Some(due), attempt: self.ids.next(), ..message.clone() };
         match self.storage.put(&dead, letter.body(&dead)?, Expected::Absent).await {
             Ok(_) | Err(StorageError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),

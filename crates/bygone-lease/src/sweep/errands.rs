@@ -181,7 +181,8 @@ impl Shared {
         };
         let message = Message::parse(&path, &stored.body)?;
         let is_held = message.held.as_ref().is_some_and(|held| !self.held_until(held).has_passed(boundary));
-        let deadline = if dead { Some(due) } else { message.expires_at };
+        // A letter says itself until when it stays: the errand may be of somebody who died before he had put it aside.
+        let deadline = if dead { message.expires_at.max(Some(due)) } else { message.expires_at };
         let fate = if let Some(txn) = message.txn {
             Fate::Staged(txn)
         } else if message.is_done {
