@@ -1,6 +1,7 @@
 //! Running the errands of the index.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -17,6 +18,9 @@ use crate::store::Shared;
 use crate::sweep::HOUR_MARGIN;
 use crate::sweep::look::{Kept, Looked, Outlook, Removed};
 use crate::txn::{Decided, Participant};
+
+/// How far a listing may be behind, and a request on its way.
+const STRAGGLERS: Duration = Duration::from_secs(60);
 
 /// What is to be done with a message.
 enum Fate {
@@ -55,7 +59,7 @@ impl Shared {
             Errand::Blobs { key, lease, .. } => {
                 let seen = self.read(&layout::record(namespace, &key)).await?;
                 let is_awaited = is_awaited(seen.as_ref().map(|seen| &seen.record), lease);
-                Ok(if is_awaited { Outlook::Stays } else { Outlook::Bygone(None) })
+                Ok(if is_awaited || is_young(listed, lease, boundary) { Outlook::Stays } else { Outlook::Bygone(None) })
             }
             Errand::Message { queue, name, dead, due } => {
                 let queue = Queue { namespace: namespace.clone(), name: queue };
@@ -87,7 +91,11 @@ impl Shared {
         let looked = Looked::default().after(1);
         let Some((errand, entry)) = self.read_errand(listed).await? else { return Ok(looked) };
         let run = match errand {
-            Errand::Blobs { key, lease, blobs } => self.remove_unnamed(namespace, &key, lease, &blobs, looked).await?,
+            Errand::Blobs { key, lease, blobs } => {
+                let run = self.remove_unnamed(namespace, &key, lease, &blobs, looked).await?;
+                // It may not be all: what comes still must be found.
+                if is_young(listed, lease, boundary) { run.later() } else { run }
+            }
             Errand::Message { queue, name, dead, due } => {
                 let queue = Queue { namespace: namespace.clone(), name: queue };
                 self.end_message((&queue, &name, dead, due), boundary, looked).await?
@@ -120,16 +128,17 @@ impl Shared {
             return Ok(Run::Later(looked));
         }
         let named = seen.as_ref().map(|seen| seen.record.blobs()).unwrap_or_default();
-        for blob in blobs.difference(&named) {
+        for blob in blobs.iter().filter(|blob| !named.contains_key(blob)) {
             match self.remove_blob(namespace, key, blob).await {
-                Ok(requests) => looked = looked.after(requests),
+                Ok(removal) => looked = looked.after(removal.requests),
                 Err(Error::Storage(StorageError::Unsupported { .. })) => return Ok(Run::Later(looked)),
                 Err(error) => return Err(error),
             }
         }
         // Somebody may be about to write the record that does not name them any more. He has seen this one: let him fail,
         // look again, and post another errand.
-        if let Some(seen) = seen.filter(|_| lease.is_none() && !blobs.is_disjoint(&named)) {
+        let is_any_named = blobs.iter().any(|blob| named.contains_key(blob));
+        if let Some(seen) = seen.filter(|_| lease.is_none() && is_any_named) {
             looked = looked.after(1);
             if !self.become_record(namespace, key, &seen, seen.record.clone(), None).await? {
                 return Ok(Run::Later(looked.conflict()));
@@ -200,6 +209,21 @@ impl Shared {
 enum Run {
     Done(Looked),
     Later(Looked),
+}
+
+impl Run {
+    fn later(self) -> Self {
+        match self {
+            Self::Done(looked) | Self::Later(looked) => Self::Later(looked),
+        }
+    }
+}
+
+/// Whether there may be more of a blob than can be found by now: listings may be behind, and whoever was writing it for a
+/// lease that he has lost may not know.
+fn is_young(listed: &Listed, lease: Option<Uuid>, boundary: Moment) -> bool {
+    let margin = if lease.is_some() { HOUR_MARGIN } else { STRAGGLERS };
+    layout::posted_at(&listed.key).is_some_and(|posted_at| !posted_at.plus(margin).has_passed(boundary))
 }
 
 /// Whether the holder of a lease may be about to make the record name what it does not name yet.

@@ -32,7 +32,7 @@ use crate::moment::Moment;
 use crate::state::{Change, IfVersion};
 use crate::store::LeaseStore;
 
-pub(crate) use decide::{Outlook as Decided, TxnHours};
+pub(crate) use decide::{Outlook as Decided, TxnHours, begun_at};
 pub(crate) use record::{Decision, Participant, TxnRecord, TxnSeen, Txns, Verdict};
 pub(crate) use replay::Replayed;
 
