@@ -52,13 +52,15 @@ impl Life {
         let options = Options {
             skew: SKEW,
             max_ttl: Duration::from_secs(60),
+            inline_bytes_max: 32,
+            chunk_bytes: 64,
             tombstone_keep: TOMBSTONE_KEEP,
             decision_keep: DECISION_KEEP,
             dead_letter_keep: DEAD_LETTER_KEEP,
             patience,
             ..Options::default()
         };
-        let way = Way { world: Arc::clone(world), sender: Sender { life: number, off_millis } };
+        let way = Way { world: Arc::clone(world), sender: Sender { life: number, off_millis, is_late: false } };
         let chance = Arc::new(SeededChance::new(world.bits()));
         let store = LeaseStore::open_by(way, options, Arc::clone(&clock) as _, chance).await?;
         Ok(Self { world: Arc::clone(world), clock, store, number })

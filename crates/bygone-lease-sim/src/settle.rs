@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::names::{self, ACCOUNTS, REGISTERS};
 use crate::process::Life;
 use crate::weather::LATE_MAX;
+use crate::witness::Fate;
 use crate::world::World;
 
 /// What every account begins with.
@@ -49,18 +50,22 @@ pub(crate) async fn settle(world: &Arc<World>) -> Result<(), Error> {
     for number in 0..REGISTERS {
         // Held against everything that was answered before.
         life.value(names::register(number)).await;
+        life.list_attached(names::register(number)).await;
     }
     let witness = world.witness();
-    let is_lost = |id: &uuid::Uuid| witness.fate_of(*id) == (false, false);
+    let is_lost = |id: &uuid::Uuid| matches!(witness.fate_of(*id), (Fate::Queued | Fate::Undone, false));
     let lost = world.ledger().accepted.iter().filter(|id| is_lost(id)).count();
     drop(witness);
     if lost > 0 {
-        world.broken(format!("{lost} messages were accepted, and neither acknowledged nor put aside"));
+        world.broken(format!(
+            "{lost} messages were accepted, and neither acknowledged nor put aside, nor past their time"
+        ));
     }
     Ok(())
 }
 
-/// What nobody will ever look at again: entries, transactions and decisions, leases, records with nothing in them, messages.
+/// What nobody will ever look at again: entries, transactions and decisions, leases, records with nothing in them, messages, pieces of
+/// what is in no record.
 fn left_over(world: &World) -> Vec<String> {
     let stock = world.shelf();
     let mut left = Vec::new();
@@ -68,7 +73,14 @@ fn left_over(world: &World) -> Vec<String> {
         let content: Value = serde_json::from_slice(&stored.body).unwrap_or_default();
         let parts: Vec<&str> = key.split('/').collect();
         let is_kept = match parts[..] {
-            [_, "meta", _] => content["lease"].is_null() && content["staged"].is_null() && !content["state"].is_null(),
+            [_, "meta", _] => {
+                let is_idle = content["lease"].is_null() && content["staged"].is_null();
+                is_idle && !(content["state"].is_null() && content["attachments"].is_null())
+            }
+            [_, "state", ..] => {
+                let prefix = key.rsplit_once('/').map_or(key, |(prefix, _)| prefix);
+                world.witness().is_named(prefix) || world.witness().is_stray(key)
+            }
             // Hours that are not long over stay on their lists.
             [.., "buckets.json"] => {
                 ["buckets", "pending"].iter().all(|list| content[list].as_array().is_none_or(|list| list.len() <= 3))

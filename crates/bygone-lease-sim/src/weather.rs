@@ -99,7 +99,10 @@ impl World {
         let now = self.agenda.now();
         let mut stock = self.shelf();
         let done = match request {
-            Request::Get { key } => Ok(Reply::Found(stock.get(key).cloned())),
+            Request::Get { key } => {
+                self.witness().shows(self.true_millis(), sender.life, key);
+                Ok(Reply::Found(stock.get(key).cloned()))
+            }
             Request::Put { key, body, expected } => {
                 stock.put(now, key, body.clone(), expected.as_ref()).map(|version| {
                     let write = Write { path: key, body: Some(body) };
@@ -154,6 +157,7 @@ impl Way {
             }
             Some(Fault::Late) => {
                 let (later, world) = (world.below(LATE_MAX), Arc::clone(world));
+                let sender = Sender { is_late: true, ..sender };
                 Arc::clone(&self.world).agenda.spawn(self.world.heaven, async move {
                     world.sleep_millis(later).await;
                     let _ = world.carry_out(sender, &request);
@@ -162,6 +166,7 @@ impl Way {
             }
             Some(Fault::SentTwice) => {
                 world.sent_twice(sender.life, request.name().1);
+                world.witness().doubles(world.true_millis(), request.name().1);
                 let _ = world.carry_out(sender, &request);
                 world.carry_out(sender, &request)
             }

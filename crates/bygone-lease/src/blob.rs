@@ -19,6 +19,7 @@ use crate::errand::{Errand, Posted};
 use crate::layout::{self, Hour};
 use crate::lease::Lease;
 use crate::name::{Key, Namespace};
+use crate::planted::{self, Bug};
 use crate::record::Record;
 use crate::storage::{Expected, StorageError};
 use crate::store::Shared;
@@ -82,6 +83,9 @@ impl Shared {
         let blobs = BTreeSet::from([BlobId { id, kind }]);
         let errand = Errand::Blobs { key: key.clone(), lease: Some(lease.id), blobs };
         let prefix = layout::blob(namespace, key, &BlobId { id, kind });
+        if planted::is(Bug::BlobBeforeErrand) {
+            self.storage.put(&layout::chunk(&prefix, 999_999), Bytes::new(), Expected::Absent).await?;
+        }
         let errand = self.post(namespace, Hour::of(lease.expires_at), &errand).await?;
         let chunk_bytes = self.options.chunk_bytes.clamp(1, self.storage.capabilities().value_bytes_max);
         let (mut bytes, mut chunks, mut hash) = (0, 0, Sha256::new());

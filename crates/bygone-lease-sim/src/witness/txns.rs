@@ -15,14 +15,20 @@ pub(super) struct SeenTxn {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct SeenParticipant {
-    namespace: String,
-    key: String,
+#[serde(untagged)]
+enum SeenParticipant {
+    Key { namespace: String, key: String },
+    Message { namespace: String, queue: String, message: String },
 }
 
 impl SeenParticipant {
     fn path(&self) -> String {
-        format!("{}/meta/{}", segment(&self.namespace), segment(&self.key))
+        match self {
+            Self::Key { namespace, key } => format!("{}/meta/{}", segment(namespace), segment(key)),
+            Self::Message { namespace, queue, message } => {
+                format!("{}/q/{}/msg/{message}", segment(namespace), segment(queue))
+            }
+        }
     }
 }
 
@@ -47,7 +53,8 @@ impl Witness {
         let Some(body) = write.body else {
             demand(self.decisions.contains_key(&id), || format!("{id} is gone without a decision"))?;
             // What was staged too late lies there until somebody meets it: it comes to nothing either way.
-            let is_left = |path: &str| self.promotes(id, path) && self.is_staged(path, id);
+            let is_staged = |path: &str| self.is_staged(path, id) && !self.was_doubled(scene, path);
+            let is_left = |path: &str| self.promotes(id, path) && is_staged(path);
             let left = old.iter().flat_map(|old| &old.participants).find(|one| is_left(&one.path()));
             return demand(left.is_none(), || format!("{id} is gone, and not done at {left:?}"));
         };
@@ -73,7 +80,9 @@ impl Witness {
         demand(old.is_none(), || format!("{id} was decided twice"))?;
         let new: SeenDecision = parse(write.path, body)?;
         if new.state == Verdict::Commit {
-            let missing = new.participants.iter().find(|one| !self.is_staged(&one.path(), id));
+            // A message may be past its time by then: it was staged, and would go either way.
+            let is_prepared = |path: &str| self.is_staged(path, id) || self.has_expired(path);
+            let missing = new.participants.iter().find(|one| !is_prepared(&one.path()));
             demand(missing.is_none(), || format!("{id} was committed, and {missing:?} is not prepared"))?;
         } else if !self.ending.contains(&id) && !self.extended_late.contains(&id) {
             let over = match self.txns.get(&id) {

@@ -10,7 +10,7 @@ use crate::process::Life;
 impl Life {
     pub(crate) async fn sweep_for_ever(self) {
         while !self.world.is_over() {
-            let most = if self.world.is_night() { 20 * 60_000 } else { 5_000 };
+            let most = if self.world.is_night() { 20 * 60_000 } else { 10_000 };
             self.world.sleep_millis(self.world.below(most)).await;
             self.sweep().await;
         }

@@ -11,6 +11,7 @@ use crate::errand::Errand;
 use crate::layout;
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
+use crate::planted::{self, Bug};
 use crate::queue::{Message, Queue};
 use crate::record::Record;
 use crate::storage::{Listed, StorageError, Stored};
@@ -128,7 +129,7 @@ impl Shared {
             return Ok(Run::Later(looked));
         }
         let named = seen.as_ref().map(|seen| seen.record.blobs()).unwrap_or_default();
-        for blob in blobs.iter().filter(|blob| !named.contains_key(blob)) {
+        for blob in blobs.iter().filter(|blob| !named.contains_key(blob) || planted::is(Bug::RemovesNamed)) {
             match self.remove_blob(namespace, key, blob).await {
                 Ok(removal) => looked = looked.after(removal.requests),
                 Err(Error::Storage(StorageError::Unsupported { .. })) => return Ok(Run::Later(looked)),
