@@ -80,10 +80,21 @@ pub(crate) async fn process(world: Arc<World>, running: Arc<AtomicU64>) {
 
 async fn live(world: &Arc<World>, life: &Life) {
     let group = world.agenda.group();
-    for _ in 0..WORKERS {
+    // Some sweep only while they have nothing else to do, which is seldom where many work.
+    let (is_idle, is_busy) = match world.below(4) {
+        0 => (true, false),
+        1 => (true, true),
+        _ => (false, true),
+    };
+    for _ in 0..if is_busy { WORKERS } else { 1 } {
         world.agenda.spawn(group, life.clone().work());
     }
-    world.agenda.spawn(group, life.clone().sweep_for_ever());
+    if is_idle {
+        world.agenda.spawn(group, life.clone().sweep_when_idle());
+    }
+    if is_busy {
+        world.agenda.spawn(group, life.clone().sweep_for_ever());
+    }
     let lasts = if world.one_in(4) { 20_000 } else { 3_000 };
     world.sleep_millis(world.below(lasts)).await;
     if world.is_night() && !world.one_in(4) {

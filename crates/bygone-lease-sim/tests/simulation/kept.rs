@@ -79,6 +79,11 @@ fn promises_are_kept_in_bad_weather() {
         ("nack", "ok", 1_000),
         ("extend", "ok", 1_000),
         ("sweep", "ok", 1_000),
+        ("idle sweep", "complete", 300),
+        ("idle sweep", "activity", 100),
+        ("idle sweep", "requests", 1_000),
+        ("idle sweep", "swept by another", 10),
+        ("idle sweep", "busy", 100),
     ] {
         assert!(report.answered(what, how) >= least, "{what}: {how}: {:#?}", report.answers);
     }
