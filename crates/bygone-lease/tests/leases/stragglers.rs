@@ -152,3 +152,25 @@ async fn what_is_written_after_the_lease_is_over_is_found() {
     assert_eq!(shelf.keys("jobs/state/").await, [""; 0]);
     assert_eq!(shelf.keys("jobs/.lease-index/20").await, [""; 0]);
 }
+
+/// Whoever is paused for hours between the list and the entry finds that the hour is on no list any more: what he writes
+/// then must be found all the same.
+#[tokio::test]
+async fn an_entry_into_an_hour_that_was_taken_off_its_list_is_found() {
+    let shelf = Shelf::with(tight()).await;
+    let (sweeper, is_paused) = (beside(&shelf), AtomicBool::new(false));
+    let pauses = move |request: Request<'_>| {
+        let is_entry = matches!(request, Request::Put(path) if path.starts_with("jobs/.lease-index/20"));
+        if is_entry && !is_paused.swap(true, Ordering::Relaxed) {
+            sweeper.pass(180 * MINUTE);
+            sweeper.sweep(Swept::Leases).now_or_never().unwrap();
+        }
+        false
+    };
+    let holder = over(&shelf, Mortal::new(Arc::clone(&shelf.storage), pauses)).await;
+    holder.acquire(&ask("k", "a")).await.unwrap();
+    assert_eq!(shelf.keys("jobs/meta/").await.len(), 1);
+    shelf.sweep_for_days().await;
+    assert_eq!(shelf.keys("jobs/meta/").await, [""; 0], "nobody asks for it again, and it goes");
+    assert_eq!(shelf.keys("jobs/.lease-index/20").await, [""; 0]);
+}
