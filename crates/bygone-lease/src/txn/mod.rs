@@ -57,7 +57,7 @@ impl LeaseStore {
         let shared = &*self.shared;
         let expires_at = shared.now().plus(shared.ttl(ttl)?);
         let id = shared.ids.next();
-        shared.txns.begin(id, expires_at, shared.now());
+        shared.txns.begin(id, expires_at, shared.now(), shared.options.decision_keep);
         Ok(TxnId(id))
     }
 
