@@ -6,7 +6,7 @@ use bygone_lease::Error;
 use serde_json::Value;
 
 use crate::names::{self, ACCOUNTS, REGISTERS};
-use crate::process::Life;
+use crate::process::{Life, PAUSE_MOST};
 use crate::weather::LATE_MAX;
 use crate::witness::Fate;
 use crate::world::World;
@@ -15,7 +15,7 @@ use crate::world::World;
 const BALANCE: i64 = 100;
 const HALF_AN_HOUR: u64 = 30 * 60_000;
 /// Longer than anything is kept, and long enough for hours to leave their lists.
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 16;
 
 pub(crate) async fn open_accounts(world: &Arc<World>) -> Result<(), Error> {
     let life = Life::begin(world).await?;
@@ -27,7 +27,8 @@ pub(crate) async fn open_accounts(world: &Arc<World>) -> Result<(), Error> {
 
 pub(crate) async fn settle(world: &Arc<World>) -> Result<(), Error> {
     world.set_calm(true);
-    world.sleep_millis(2 * LATE_MAX).await;
+    // Whoever is paused goes on, and whatever is on its way arrives.
+    world.sleep_millis(PAUSE_MOST + 2 * LATE_MAX).await;
     let life = Life::begin(world).await?;
     for _ in 0..ROUNDS {
         world.sleep_millis(HALF_AN_HOUR).await;
@@ -54,11 +55,12 @@ pub(crate) async fn settle(world: &Arc<World>) -> Result<(), Error> {
     }
     let witness = world.witness();
     let is_lost = |id: &uuid::Uuid| matches!(witness.fate_of(*id), (Fate::Queued | Fate::Undone, false));
-    let lost = world.ledger().accepted.iter().filter(|id| is_lost(id)).count();
+    let mut lost: Vec<_> = world.ledger().accepted.iter().copied().filter(is_lost).collect();
+    lost.sort_unstable();
     drop(witness);
-    if lost > 0 {
+    if !lost.is_empty() {
         world.broken(format!(
-            "{lost} messages were accepted, and neither acknowledged nor put aside, nor past their time"
+            "the messages {lost:?} were accepted, and neither acknowledged nor put aside, nor past their time"
         ));
     }
     Ok(())
@@ -79,7 +81,7 @@ fn left_over(world: &World) -> Vec<String> {
             }
             [_, "state", ..] => {
                 let prefix = key.rsplit_once('/').map_or(key, |(prefix, _)| prefix);
-                world.witness().is_named(prefix) || world.witness().is_stray(key)
+                world.witness().is_named(prefix)
             }
             // Hours that are not long over stay on their lists.
             [.., "buckets.json"] => {
@@ -88,7 +90,7 @@ fn left_over(world: &World) -> Vec<String> {
             [first, ..] => first == ".bygone",
             [] => false,
         };
-        if !is_kept && left.len() < 5 {
+        if !is_kept && !world.witness().is_stray(key) && left.len() < 5 {
             left.push(format!("{key} {content}"));
         }
     }

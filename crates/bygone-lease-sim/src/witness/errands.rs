@@ -75,10 +75,9 @@ impl Witness {
                 self.leads.entry(target.clone()).or_default().insert(path.to_owned());
             }
             self.errands.insert(path.to_owned(), targets);
-            return demand(self.is_listed(namespace, hour), || {
-                format!("{path} was posted, and its hour is on no list")
-            });
+            return self.see_hour(scene, path, namespace, hour);
         }
+        self.strays.remove(path);
         for target in self.errands.remove(path).unwrap_or_default() {
             let others = self.leads.entry(target.clone()).or_default();
             others.remove(path);
@@ -89,6 +88,15 @@ impl Witness {
             }
         }
         Ok(())
+    }
+
+    /// What is entered into an hour comes after the hour is on its list, unless it comes so late that the hour was taken off.
+    pub(super) fn see_hour(&mut self, scene: Scene<'_>, path: &str, namespace: &str, hour: &str) -> Result<(), String> {
+        let is_listed = self.is_listed(namespace, hour);
+        if !is_listed {
+            self.strays.insert(path.to_owned());
+        }
+        demand(is_listed || scene.sender.is_late, || format!("{path} was entered, and its hour is on no list"))
     }
 
     /// Whether an errand leads to something.

@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::{Scene, Witness, Write, demand, parse};
 
-/// How long a letter may be on its way to where it is put aside, and what clocks may be apart.
-const ON_THE_WAY_MAX: i64 = 120_000;
+/// How long a letter may be on its way to where it is put aside, where somebody is paused, and what clocks may be apart.
+const ON_THE_WAY_MAX: i64 = 152 * 60_000;
 
 /// A message, as far as the witness cares.
 #[derive(Clone, Debug, Deserialize)]
@@ -166,8 +166,9 @@ impl Witness {
             return Ok(());
         }
         if let Some(txn) = old.txn {
+            let is_promised = self.promised.contains(path) && !self.is_settled(old.id);
             self.ends_as(old.id, Fate::Undone);
-            let is_undone = self.is_decided(txn) && !self.promotes(txn, path);
+            let is_undone = self.is_decided(txn) && !self.promotes(txn, path) && !is_promised;
             return demand(is_undone, || format!("{path} is gone, and {txn} is not rolled back: {old:?}"));
         }
         let dead = path.replace(&format!("/msg/{name}"), &format!("/dlq/{name}"));

@@ -186,10 +186,16 @@ impl Witness {
         demand(*hour <= due, || format!("{path} ends in {due}, and is looked for in {hour}"))
     }
 
-    pub(super) fn see_entry(&self, write: &Write<'_>, namespace: &str, hour: &str, key: &str) -> Result<(), String> {
+    pub(super) fn see_entry(
+        &mut self,
+        scene: Scene<'_>,
+        write: &Write<'_>,
+        (namespace, hour, key): (&str, &str, &str),
+    ) -> Result<(), String> {
         if write.body.is_some() {
-            return Ok(());
+            return self.see_hour(scene, write.path, namespace, hour);
         }
+        self.strays.remove(write.path);
         let record = self.records.get(&format!("{namespace}/meta/{key}"));
         let is_needed = record.is_some_and(|record| record.needs_entry() && record.indexed.as_deref() == Some(hour));
         demand(!is_needed, || format!("{} was taken away, and its record needs it: {record:?}", write.path))

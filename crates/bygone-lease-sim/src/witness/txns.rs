@@ -51,6 +51,7 @@ impl Witness {
         let id = parse_id(write.path, id)?;
         let old = self.txns.remove(&id);
         let Some(body) = write.body else {
+            self.strays.remove(write.path);
             demand(self.decisions.contains_key(&id), || format!("{id} is gone without a decision"))?;
             // What was staged too late lies there until somebody meets it: it comes to nothing either way.
             let is_staged = |path: &str| self.is_staged(path, id) && !self.was_doubled(scene, path);
@@ -59,6 +60,10 @@ impl Witness {
             return demand(left.is_none(), || format!("{id} is gone, and not done at {left:?}"));
         };
         let new: SeenTxn = parse(write.path, body)?;
+        if scene.sender.is_late && old.is_none() {
+            // Its hour may be off the list: the next transaction leads to it.
+            self.strays.insert(write.path.to_owned());
+        }
         self.clock(scene, new.granted_by);
         if let Some(old) = old {
             if new.expires_at > old.expires_at && self.has_passed(scene, old.expires_at, old.granted_by) {
@@ -84,6 +89,8 @@ impl Witness {
             let is_prepared = |path: &str| self.is_staged(path, id) || self.has_expired(path);
             let missing = new.participants.iter().find(|one| !is_prepared(&one.path()));
             demand(missing.is_none(), || format!("{id} was committed, and {missing:?} is not prepared"))?;
+            let is_message = |one: &&SeenParticipant| matches!(one, SeenParticipant::Message { .. });
+            self.promised.extend(new.participants.iter().filter(is_message).map(SeenParticipant::path));
         } else if !self.ending.contains(&id) && !self.extended_late.contains(&id) {
             let over = match self.txns.get(&id) {
                 Some(txn) => {

@@ -18,7 +18,7 @@ impl Life {
     }
 
     async fn rest_between_sweeps(&self) {
-        let most = if self.world.is_night() { 20 * 60_000 } else { 10_000 };
+        let most = if self.world.is_night() { 40 * 60_000 } else { 15_000 };
         self.world.sleep_millis(self.world.below(most)).await;
     }
 

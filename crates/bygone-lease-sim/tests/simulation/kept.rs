@@ -40,6 +40,8 @@ fn promises_are_kept_in_bad_weather() {
         "stale_listing",
         "bare_listing",
         "crash",
+        "pause",
+        "overdue",
     ];
     assert_eq!(report.faults.len(), faults.len(), "{:?}", report.faults);
     for fault in faults {
@@ -79,8 +81,8 @@ fn promises_are_kept_in_bad_weather() {
         ("nack", "ok", 1_000),
         ("extend", "ok", 1_000),
         ("sweep", "ok", 1_000),
-        ("idle sweep", "complete", 300),
-        ("idle sweep", "activity", 100),
+        ("idle sweep", "complete", 100),
+        ("idle sweep", "activity", 50),
         ("idle sweep", "requests", 1_000),
         ("idle sweep", "swept by another", 10),
         ("idle sweep", "busy", 100),
