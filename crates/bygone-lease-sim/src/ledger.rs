@@ -1,6 +1,6 @@
 //! What callers were told, held against what a store may tell.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -17,6 +17,8 @@ pub(crate) struct Ledger {
     pub(crate) accepted: HashSet<Uuid>,
     /// What was written last; no value is written twice.
     last_value: i64,
+    /// The values of what was attached, by its checksum.
+    pub(crate) sums: HashMap<String, i64>,
 }
 
 impl Ledger {

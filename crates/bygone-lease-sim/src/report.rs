@@ -29,6 +29,8 @@ pub struct Report {
     pub nights: u64,
     /// Answers that were held against a model of their key.
     pub linearized: u64,
+    /// What came so late that nobody could know of it, and is left.
+    pub strays: u64,
     /// Faults, by kind.
     pub faults: BTreeMap<&'static str, u64>,
     /// Operations, by name and answer.
@@ -48,6 +50,7 @@ impl Report {
             simulated: Duration::from_millis(world.agenda.now()),
             nights: counts.nights,
             linearized: world.ledger().checked(),
+            strays: world.witness().strays(),
             faults: counts.faults.clone(),
             answers: counts.operations.iter().map(answer).collect(),
         }

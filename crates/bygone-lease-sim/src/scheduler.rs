@@ -31,6 +31,9 @@ struct Inner {
     timers: BTreeMap<(u64, u64), Waker>,
     spawned: Vec<(Group, Work)>,
     killed: Vec<Group>,
+    frozen: Vec<Group>,
+    /// Whether anybody goes on who was frozen.
+    is_thaw: bool,
     numbers: u64,
 }
 
@@ -61,6 +64,22 @@ impl Agenda {
     /// Ends whatever a group is doing, wherever it is.
     pub(crate) fn kill(&self, group: Group) {
         self.inner().killed.push(group);
+    }
+
+    /// Lets a group do nothing more, wherever it is; for it no time passes.
+    pub(crate) fn freeze(&self, group: Group) {
+        self.inner().frozen.push(group);
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self, group: Group) {
+        let mut inner = self.inner();
+        inner.frozen.retain(|frozen| *frozen != group);
+        inner.is_thaw = true;
+    }
+
+    fn is_frozen(&self, group: Group) -> bool {
+        self.inner().frozen.contains(&group)
     }
 
     /// Waits; no time at all is still somebody else's turn.
@@ -141,11 +160,13 @@ pub(crate) struct Scheduler {
     chance: SeededChance,
     tasks: BTreeMap<u64, Task>,
     ready: Arc<Mutex<Vec<u64>>>,
+    /// Those who would go on if they were not frozen.
+    aside: Vec<u64>,
 }
 
 impl Scheduler {
     pub(crate) fn new(agenda: Arc<Agenda>, chance: SeededChance) -> Self {
-        Self { agenda, chance, tasks: BTreeMap::new(), ready: Arc::default() }
+        Self { agenda, chance, tasks: BTreeMap::new(), ready: Arc::default(), aside: Vec::new() }
     }
 
     /// Lets one task have its turn, or time pass. False when nothing is left to be done.
@@ -156,6 +177,10 @@ impl Scheduler {
         };
         // One that is gone may still be called.
         let Some(found) = self.tasks.get_mut(&task) else { return true };
+        if self.agenda.is_frozen(found.group) {
+            self.aside.push(task);
+            return true;
+        }
         found.alarm.is_ready.store(false, Ordering::Relaxed);
         let mut context = Context::from_waker(&found.waker);
         if found.work.as_mut().poll(&mut context).is_ready() {
@@ -177,6 +202,9 @@ impl Scheduler {
     fn take_in(&mut self) {
         let (spawned, killed) = {
             let mut inner = self.agenda.inner();
+            if std::mem::take(&mut inner.is_thaw) {
+                self.ready.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.aside);
+            }
             if inner.spawned.is_empty() && inner.killed.is_empty() {
                 return;
             }
@@ -198,6 +226,30 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_is_frozen_goes_on_where_he_was() {
+        let agenda = Arc::new(Agenda::default());
+        let mut scheduler = Scheduler::new(Arc::clone(&agenda), SeededChance::new(1));
+        let turns = Arc::new(Mutex::new(Vec::new()));
+        let (frozen, keeper) = (agenda.group(), agenda.group());
+        let (clock, noted) = (Arc::clone(&agenda), Arc::clone(&turns));
+        agenda.spawn(frozen, async move {
+            for _ in 0..3 {
+                noted.lock().unwrap().push(clock.now());
+                clock.sleep(Duration::from_millis(10)).await;
+            }
+        });
+        let clock = Arc::clone(&agenda);
+        agenda.spawn(keeper, async move {
+            clock.sleep(Duration::from_millis(5)).await;
+            clock.freeze(frozen);
+            clock.sleep(Duration::from_millis(100)).await;
+            clock.thaw(frozen);
+        });
+        while scheduler.step() {}
+        assert_eq!(*turns.lock().unwrap(), [0, 105, 115]);
+    }
 
     /// Three who note their turns, and one who is killed in the middle.
     fn turns(seed: u64) -> Vec<(u64, u64)> {

@@ -38,8 +38,12 @@ impl Shelf {
         self.values.iter().map(|(key, stored)| (key.as_str(), stored))
     }
 
-    pub(crate) fn any_below(&self, prefix: &str) -> bool {
-        self.values.range(prefix.to_owned()..).next().is_some_and(|(key, _)| key.starts_with(prefix))
+    /// All keys below a prefix.
+    pub(crate) fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        self.values
+            .range(prefix.to_owned()..)
+            .map(|(key, _)| key.as_str())
+            .take_while(move |key| key.starts_with(prefix))
     }
 
     pub(crate) fn put(

@@ -13,6 +13,8 @@ use crate::world::{Fault, World};
 
 /// The longest that a request may be on its way after its sender gave it up, in milliseconds.
 pub(crate) const LATE_MAX: u64 = 15_000;
+/// How long it is on its way at least where it is overdue: hours of the index pass meanwhile.
+pub(crate) const OVERDUE_LEAST: u64 = 130 * 60_000;
 /// A request in so many takes longer than any lease lasts.
 const STALLS: u64 = 700;
 /// How long it takes then, in milliseconds: leases of the simulation last two seconds.
@@ -60,7 +62,7 @@ impl Request {
 
 impl World {
     /// How a request goes.
-    fn fate(&self, request: &Request) -> Option<Fault> {
+    fn fate(&self, sender: Sender, request: &Request) -> Option<Fault> {
         self.counts().requests += 1;
         if self.is_calm() {
             return None;
@@ -73,10 +75,13 @@ impl World {
             11..=15 => Fault::LostReply,
             16..=17 => Fault::Late,
             18..=20 => Fault::SentTwice,
+            // Not both: what is kept is kept for longer than either.
+            21 if self.one_in(4) && !sender.is_late => Fault::Overdue,
             _ => return None,
         };
         // Twice matters only where the second meets the first; late, where it changes something.
-        let fits = request.writes() || !matches!(fault, Fault::SentTwice | Fault::Late | Fault::Collided);
+        let fits =
+            request.writes() || !matches!(fault, Fault::SentTwice | Fault::Late | Fault::Overdue | Fault::Collided);
         fits.then_some(fault).inspect(|fault| self.fired(*fault))
     }
 
@@ -99,7 +104,10 @@ impl World {
         let now = self.agenda.now();
         let mut stock = self.shelf();
         let done = match request {
-            Request::Get { key } => Ok(Reply::Found(stock.get(key).cloned())),
+            Request::Get { key } => {
+                self.witness().shows(self.true_millis(), sender.life, key);
+                Ok(Reply::Found(stock.get(key).cloned()))
+            }
             Request::Put { key, body, expected } => {
                 stock.put(now, key, body.clone(), expected.as_ref()).map(|version| {
                     let write = Write { path: key, body: Some(body) };
@@ -138,13 +146,14 @@ impl World {
 
 impl Way {
     async fn send(&self, request: Request) -> Result<Reply, StorageError> {
-        let (world, sender) = (&self.world, self.sender);
+        let world = &self.world;
         world.pass().await;
+        let sender = Sender { is_late: world.is_late(self.sender.life), ..self.sender };
         let lost = |writes: bool| {
             let reason = "lost".to_owned();
             if writes { StorageError::Unknown { reason } } else { StorageError::Unavailable { reason } }
         };
-        let answer = match world.fate(&request) {
+        let answer = match world.fate(sender, &request) {
             Some(Fault::Throttled | Fault::Collided) => Err(StorageError::Throttled),
             Some(Fault::Unreachable) => Err(lost(false)),
             Some(Fault::LostRequest) => Err(lost(request.writes())),
@@ -152,8 +161,10 @@ impl Way {
                 let _ = world.carry_out(sender, &request);
                 Err(lost(request.writes()))
             }
-            Some(Fault::Late) => {
-                let (later, world) = (world.below(LATE_MAX), Arc::clone(world));
+            Some(fault @ (Fault::Late | Fault::Overdue)) => {
+                let later = if fault == Fault::Late { 0 } else { OVERDUE_LEAST } + world.below(LATE_MAX);
+                let world = Arc::clone(world);
+                let sender = Sender { is_late: true, ..sender };
                 Arc::clone(&self.world).agenda.spawn(self.world.heaven, async move {
                     world.sleep_millis(later).await;
                     let _ = world.carry_out(sender, &request);
@@ -162,6 +173,7 @@ impl Way {
             }
             Some(Fault::SentTwice) => {
                 world.sent_twice(sender.life, request.name().1);
+                world.witness().doubles(world.true_millis(), request.name().1);
                 let _ = world.carry_out(sender, &request);
                 world.carry_out(sender, &request)
             }

@@ -1,6 +1,6 @@
 //! Everything that the processes share, but are not told.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,6 +46,10 @@ pub(crate) enum Fault {
     BareListing,
     /// A process dies, wherever it is.
     Crash,
+    /// A process stands still for more than an hour, and goes on.
+    Pause,
+    /// Nobody hears of it, and it is carried out more than an hour after.
+    Overdue,
 }
 
 impl Fault {
@@ -62,6 +66,8 @@ impl Fault {
             Self::StaleListing => "stale_listing",
             Self::BareListing => "bare_listing",
             Self::Crash => "crash",
+            Self::Pause => "pause",
+            Self::Overdue => "overdue",
         }
     }
 }
@@ -94,6 +100,8 @@ pub(crate) struct World {
     broken: Mutex<Option<String>>,
     /// Until when the writes of a life to a key were sent twice last.
     twice: Mutex<HashMap<(u64, String), u64>>,
+    /// Lives that were paused: what they do then they would have done hours ago.
+    paused: Mutex<HashSet<u64>>,
 }
 
 impl fmt::Debug for World {
@@ -125,6 +133,7 @@ impl World {
             trace: Mutex::default(),
             broken: Mutex::default(),
             twice: Mutex::default(),
+            paused: Mutex::default(),
         }
     }
 
@@ -215,6 +224,15 @@ impl World {
 
     pub(crate) fn is_calm(&self) -> bool {
         self.is_calm.load(Ordering::Relaxed)
+    }
+
+    /// A life goes on that was paused.
+    pub(crate) fn was_paused(&self, life: u64) {
+        lock(&self.paused).insert(life);
+    }
+
+    pub(crate) fn is_late(&self, life: u64) -> bool {
+        lock(&self.paused).contains(&life)
     }
 
     /// A write of this life to the record of a key was sent twice.

@@ -6,7 +6,7 @@
 //! a record does not name it never will, with one exception: the holder of a lease who is still writing. His errand says
 //! so, and waits for the end of that lease.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use crate::errand::{Errand, Posted};
 use crate::layout::{self, Hour};
 use crate::lease::Lease;
 use crate::name::{Key, Namespace};
+use crate::planted::{self, Bug};
 use crate::record::Record;
 use crate::storage::{Expected, StorageError};
 use crate::store::Shared;
@@ -60,6 +61,15 @@ pub(crate) struct Uploaded {
     errand: Posted,
 }
 
+/// What removing a blob came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Removal {
+    /// Objects that were found.
+    chunks: u32,
+    /// Requests that it took.
+    pub(crate) requests: u64,
+}
+
 impl Shared {
     /// Writes a blob for the holder of a lease. Constant memory: a chunk at a time.
     pub(crate) async fn upload(
@@ -72,8 +82,11 @@ impl Shared {
         let (namespace, key) = (&lease.namespace, &lease.key);
         let blobs = BTreeSet::from([BlobId { id, kind }]);
         let errand = Errand::Blobs { key: key.clone(), lease: Some(lease.id), blobs };
-        let errand = self.post(namespace, Hour::of(lease.expires_at), &errand).await?;
         let prefix = layout::blob(namespace, key, &BlobId { id, kind });
+        if planted::is(Bug::BlobBeforeErrand) {
+            self.storage.put(&layout::chunk(&prefix, 999_999), Bytes::new(), Expected::Absent).await?;
+        }
+        let errand = self.post(namespace, Hour::of(lease.expires_at), &errand).await?;
         let chunk_bytes = self.options.chunk_bytes.clamp(1, self.storage.capabilities().value_bytes_max);
         let (mut bytes, mut chunks, mut hash) = (0, 0, Sha256::new());
         loop {
@@ -105,18 +118,37 @@ impl Shared {
             Err(Error::OutcomeUnknown { .. }) => {}
             Ok(_) => self.tear_up(&uploaded.errand).await,
             Err(_) => {
-                let blobs = BTreeSet::from([BlobId { id: uploaded.blob.id, kind: uploaded.kind }]);
-                self.discard(&lease.namespace, &lease.key, &blobs, &uploaded.errand).await;
+                let blob = BlobId { id: uploaded.blob.id, kind: uploaded.kind };
+                // A record that something on the way sent twice is refused for its own sake. Where somebody else wrote before
+                // we looked, it seems to be his: but he has kept what we made it name.
+                let seen = self.peek(&layout::record(&lease.namespace, &lease.key)).await;
+                let is_named = seen.map(|seen| seen.is_some_and(|seen| seen.record.blobs().contains_key(&blob)));
+                if is_named.is_ok_and(|is_named| !is_named) {
+                    let blobs = BTreeMap::from([(blob, uploaded.blob.chunks)]);
+                    self.discard(&lease.namespace, &lease.key, &blobs, &uploaded.errand).await;
+                }
             }
         }
     }
 
-    /// Removes blobs that nobody names any more, and then the errand that says so. What fails is left to that.
-    pub(crate) async fn discard(&self, namespace: &Namespace, key: &Key, blobs: &BTreeSet<BlobId>, errand: &Posted) {
-        for blob in blobs {
-            if let Err(error) = self.remove_blob(namespace, key, blob).await {
-                tracing::debug!(blob = %blob.id, %error, "a blob is left to the sweeper");
-                return;
+    /// Removes blobs that nobody names any more, of so many objects each, and then the errand that says so. What fails is
+    /// left to that.
+    pub(crate) async fn discard(
+        &self,
+        namespace: &Namespace,
+        key: &Key,
+        blobs: &BTreeMap<BlobId, u32>,
+        errand: &Posted,
+    ) {
+        for (blob, chunks) in blobs {
+            match self.remove_blob(namespace, key, blob).await {
+                Ok(removed) if removed.chunks >= *chunks => {}
+                // A listing may be behind: then it does not show all of them yet.
+                Ok(_) => return,
+                Err(error) => {
+                    tracing::debug!(blob = %blob.id, %error, "a blob is left to the sweeper");
+                    return;
+                }
             }
         }
         self.tear_up(errand).await;
@@ -128,30 +160,32 @@ impl Shared {
         (namespace, key): (&Namespace, &Key),
         found: Option<&Record>,
         next: &Record,
-    ) -> Result<Option<(BTreeSet<BlobId>, Posted)>, Error> {
-        let named = found.map(Record::blobs).unwrap_or_default();
-        if named.is_empty() {
+    ) -> Result<Option<(BTreeMap<BlobId, u32>, Posted)>, Error> {
+        let mut dropped = found.map(Record::blobs).unwrap_or_default();
+        if dropped.is_empty() {
             return Ok(None);
         }
-        let blobs: BTreeSet<BlobId> = named.difference(&next.blobs()).cloned().collect();
-        if blobs.is_empty() {
+        let kept = next.blobs();
+        dropped.retain(|blob, _| !kept.contains_key(blob));
+        if dropped.is_empty() {
             return Ok(None);
         }
-        let errand = Errand::Blobs { key: key.clone(), lease: None, blobs: blobs.clone() };
+        let errand = Errand::Blobs { key: key.clone(), lease: None, blobs: dropped.keys().cloned().collect() };
         let errand = self.post(namespace, Hour::of(self.now()), &errand).await?;
-        Ok(Some((blobs, errand)))
+        Ok(Some((dropped, errand)))
     }
 
-    /// Removes the objects of a blob. Answers with the requests that it took.
-    pub(crate) async fn remove_blob(&self, namespace: &Namespace, key: &Key, blob: &BlobId) -> Result<u64, Error> {
+    /// Removes the objects of a blob, as far as a listing shows them.
+    pub(crate) async fn remove_blob(&self, namespace: &Namespace, key: &Key, blob: &BlobId) -> Result<Removal, Error> {
         let prefix = layout::blob(namespace, key, blob);
-        let (mut requests, mut after) = (0, None::<String>);
+        let (mut removal, mut after) = (Removal::default(), None::<String>);
         loop {
             let listing = self.storage.list(&prefix, after.as_deref(), LISTING_KEYS).await?;
-            requests += 1;
+            removal.requests += 1;
             for listed in &listing.keys {
+                removal.chunks += 1;
                 let (version, looked) = self.entry_version(listed).await?;
-                requests += looked + 1;
+                removal.requests += looked + 1;
                 let Some(version) = version else { continue };
                 match self.storage.delete(&listed.key, &version).await {
                     // Somebody else is removing it too.
@@ -161,7 +195,7 @@ impl Shared {
             }
             after = listing.keys.last().map(|listed| listed.key.clone());
             if !listing.more || after.is_none() {
-                return Ok(requests);
+                return Ok(removal);
             }
         }
     }
@@ -200,14 +234,14 @@ impl Blob {
 }
 
 impl Record {
-    /// The blobs that it names.
-    pub(crate) fn blobs(&self) -> BTreeSet<BlobId> {
+    /// The blobs that it names, and how many objects each is in.
+    pub(crate) fn blobs(&self) -> BTreeMap<BlobId, u32> {
         let staged = self.staged.as_ref();
         let states = [self.state.as_ref(), staged.and_then(|staged| staged.state.as_ref())];
         let states = states.into_iter().flatten().filter_map(|state| state.blob());
         let staged = staged.into_iter().flat_map(|staged| staged.attachments.values().flatten());
         let attachments = self.attachments.values().chain(staged).map(|attachment| &attachment.blob);
-        let named = |kind| move |blob: &Blob| BlobId { id: blob.id, kind };
+        let named = |kind| move |blob: &Blob| (BlobId { id: blob.id, kind }, blob.chunks);
         states.map(named(BlobKind::State)).chain(attachments.map(named(BlobKind::Attachment))).collect()
     }
 }

@@ -69,7 +69,10 @@ impl Shared {
         let envelope = Envelope { attempt, errand: errand.clone() };
         let body = serde_json::to_vec(&envelope).map_err(|error| Error::unreadable(&path, &error))?;
         match self.storage.put(&path, body.into(), Expected::Absent).await {
-            Ok(version) => Ok(Posted { path, version }),
+            Ok(version) => {
+                self.list_again(namespace, hour).await?;
+                Ok(Posted { path, version })
+            }
             // Nobody else makes up this name.
             Err(StorageError::Conflict { .. }) => Err(Error::Contended { times: 1 }),
             Err(error) => Err(error.into()),

@@ -18,6 +18,8 @@ use crate::ids::Ids;
 use crate::layout::{self, Hour};
 use crate::name::{Key, Namespace};
 use crate::storage::{Expected, Storage, StorageError};
+use crate::store::Shared;
+use crate::sweep::HOUR_MARGIN;
 
 /// How often the entry of one key may change under our hands.
 const CONFLICTS_MAX: u32 = 16;
@@ -51,6 +53,24 @@ pub(crate) struct Index {
     listed: Mutex<HashMap<Namespace, BTreeSet<Hour>>>,
     /// Whose turn it is to change a list: all who come with the first entry of an hour would want to at once.
     turn: tokio::sync::Mutex<()>,
+}
+
+impl Shared {
+    /// Writes the entry of a key, for a record that is about to rely on it.
+    pub(crate) async fn enter(&self, of: (&Namespace, &Key), hour: Hour) -> Result<(), Error> {
+        self.index.enter(&*self.storage, &self.ids, of, hour).await?;
+        self.list_again(of.0, hour).await
+    }
+
+    /// Puts an hour back on its list that something was written into late. Whoever is paused between the list and the entry
+    /// may find that the hour was long over and taken off, since nothing was in it.
+    pub(crate) async fn list_again(&self, namespace: &Namespace, hour: Hour) -> Result<(), Error> {
+        if !hour.end().plus(HOUR_MARGIN / 2).has_passed(self.now()) {
+            return Ok(());
+        }
+        self.index.forget(namespace, hour);
+        self.index.list_hour(&*self.storage, &self.ids, namespace, hour).await
+    }
 }
 
 impl Index {

@@ -27,6 +27,7 @@ use crate::blob::{BlobId, BlobKind};
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
 use crate::queue::Queue;
+use crate::txn::begun_at;
 
 const HOUR_MILLIS: i64 = 3_600_000;
 
@@ -86,6 +87,12 @@ const ERRAND: &str = ".errand-";
 /// Something else that the index leads to. No key begins with a dot.
 pub(crate) fn errand(namespace: &Namespace, hour: Hour, id: Uuid) -> String {
     format!("{}{ERRAND}{id}", hour_prefix(namespace, hour))
+}
+
+/// When an errand was posted: its identifier says so.
+pub(crate) fn posted_at(entry: &str) -> Option<Moment> {
+    let id = entry.rsplit('/').next().and_then(|name| name.strip_prefix(ERRAND))?;
+    Uuid::try_parse(id).ok().map(begun_at)
 }
 
 pub(crate) fn is_errand(entry: &str) -> bool {

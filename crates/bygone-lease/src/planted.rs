@@ -23,6 +23,14 @@ pub enum Bug {
     LateParticipant,
     /// An entry goes, and the record still relies on it.
     EntryBeforeRecord,
+    /// A message is delivered though its transaction was rolled back.
+    UndoneDelivered,
+    /// A message goes at the last moment of its time, not after it.
+    GoesEarly,
+    /// What stands beside a record is written before the errand that leads to it.
+    BlobBeforeErrand,
+    /// What stands beside a record is removed, though the record names it.
+    RemovesNamed,
 }
 
 #[cfg(feature = "planted")]

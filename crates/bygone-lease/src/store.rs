@@ -287,7 +287,7 @@ impl Shared {
             let missing = look_by.map(Hour::of).filter(|hour| record.indexed != Some(*hour));
             if let Some(hour) = missing {
                 if !planted::is(Bug::IndexAfterRecord) {
-                    self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
+                    self.enter((namespace, key), hour).await?;
                 }
                 record.indexed = Some(hour);
             }
@@ -298,7 +298,7 @@ impl Shared {
             match self.storage.put(&path, record.body()?, expected).await {
                 Ok(version) => {
                     if let Some(hour) = missing.filter(|_| planted::is(Bug::IndexAfterRecord)) {
-                        self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
+                        self.enter((namespace, key), hour).await?;
                     }
                     self.cache.keep(&path, Seen { record, version });
                     if let Some((blobs, errand)) = dropped {

@@ -5,6 +5,8 @@
 //! follows its decision, every deadline has an entry that leads to it. The witness reads the store by the layout that is
 //! documented and shares no code with the library.
 
+mod blobs;
+mod errands;
 mod messages;
 mod records;
 mod txns;
@@ -16,10 +18,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-pub(crate) use self::messages::SeenMessage;
+pub(crate) use self::messages::{Fate, SeenMessage};
 use self::records::SeenRecord;
 use self::txns::{SeenDecision, SeenTxn};
 use crate::shelf::Shelf;
+
+/// For how long somebody may be at a write that was sent twice, in milliseconds.
+const DOUBLED_MAX: i64 = 60_000;
 
 /// Who writes.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +33,8 @@ pub(crate) struct Sender {
     pub(crate) life: u64,
     /// How far its clock is off.
     pub(crate) off_millis: i64,
+    /// Whether he gave this up long ago.
+    pub(crate) is_late: bool,
 }
 
 /// A write that was carried out; a delete has no body.
@@ -94,8 +101,19 @@ pub(crate) struct Witness {
     dead: HashMap<Uuid, i64>,
     /// Deliveries whose workers have acknowledged them, or are about to.
     acking: HashSet<Uuid>,
-    /// Every message that was ever in a queue, and whether it was acknowledged.
-    letters: HashMap<Uuid, bool>,
+    /// Every message that was ever in a queue, and what became of it.
+    letters: HashMap<Uuid, Fate>,
+    /// When each life was first shown a message as it is now.
+    reads: HashMap<String, HashMap<u64, i64>>,
+    /// What each errand leads to, and which errands lead somewhere.
+    errands: HashMap<String, Vec<String>>,
+    leads: HashMap<String, BTreeSet<String>>,
+    /// Messages that were committed, for ever.
+    promised: HashSet<String>,
+    /// Records that were sent twice, and when last.
+    doubled: HashMap<String, i64>,
+    /// What came so late that nobody can know of it.
+    strays: HashSet<String>,
 }
 
 impl Witness {
@@ -109,7 +127,11 @@ impl Witness {
                 let folder = write.path.trim_end_matches("buckets.json");
                 format!("{folder}{hour}/")
             }),
-            [namespace, ".lease-index", hour, key] => self.see_entry(write, namespace, hour, key),
+            [namespace, ".lease-index", hour, key] if key.starts_with(".errand-") => {
+                self.see_errand(scene, write, namespace, hour)
+            }
+            [namespace, ".lease-index", hour, key] => self.see_entry(scene, write, (namespace, hour, key)),
+            [_, "state", ..] => self.see_chunk(scene, write),
             [_, "q", _, "msg", name] => self.see_message(scene, write, name),
             [_, "q", _, "dlq", name] => self.see_dead_letter(scene, write, name),
             [".txns", id] => self.see_txn(scene, write, id),
@@ -124,6 +146,16 @@ impl Witness {
     /// The holder gives a lease up, or may have: from when he asks for it on, he holds nothing.
     pub(crate) fn gives_up(&mut self, lease: Uuid) {
         self.given_up.insert(lease);
+    }
+
+    /// Something on the way sends a write twice. Whoever then finds another's takes it for a race that was lost, and writes
+    /// once more: it cannot be told apart.
+    pub(crate) fn doubles(&mut self, now: i64, path: &str) {
+        self.doubled.insert(path.to_owned(), now);
+    }
+
+    fn was_doubled(&self, scene: Scene<'_>, path: &str) -> bool {
+        self.doubled.get(path).is_some_and(|at| scene.now - at < DOUBLED_MAX)
     }
 
     /// A worker acknowledges a delivery.
@@ -142,9 +174,14 @@ impl Witness {
         self.letters.contains_key(&message)
     }
 
-    /// Whether a message was acknowledged, and whether it was put aside.
-    pub(crate) fn fate_of(&self, message: Uuid) -> (bool, bool) {
-        (self.letters.get(&message).copied().unwrap_or(false), self.dead.contains_key(&message))
+    /// When a message in a queue is past its time, if ever.
+    pub(crate) fn expires_at(&self, message: Uuid) -> Option<i64> {
+        self.messages.values().find(|seen| seen.id == message).and_then(|seen| seen.expires_at)
+    }
+
+    /// What became of a message, and whether it was put aside.
+    pub(crate) fn fate_of(&self, message: Uuid) -> (Fate, bool) {
+        (self.letters.get(&message).copied().unwrap_or_default(), self.dead.contains_key(&message))
     }
 
     /// What a clock shows that something was granted by.
@@ -167,11 +204,18 @@ impl Witness {
         let now: Hours = write.body.map_or(Ok(Hours::default()), |body| parse(write.path, body))?;
         let before = self.hours.insert(write.path.to_owned(), now.buckets.clone()).unwrap_or_default();
         for hour in before.difference(&now.buckets) {
-            if scene.stock.any_below(&prefix(hour)) {
+            if scene.stock.below(&prefix(hour)).next().is_some() {
                 return Err(format!("{}: the hour {hour} was taken off its list, and is not empty", write.path));
             }
         }
-        if write.path.starts_with(".txn-decisions") && now.pending.is_empty() && !self.txns.is_empty() {
+        for hour in now.buckets.difference(&before) {
+            self.strays.retain(|stray| !stray.starts_with(&prefix(hour)));
+        }
+        let is_pending = |id: &&Uuid| !self.strays.contains(&format!(".txns/{id}"));
+        if write.path.starts_with(".txn-decisions")
+            && now.pending.is_empty()
+            && self.txns.keys().any(|id| is_pending(&id))
+        {
             return Err(format!("{}: no hour is pending, and {} transactions are", write.path, self.txns.len()));
         }
         Ok(())

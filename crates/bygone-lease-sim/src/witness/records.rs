@@ -1,5 +1,7 @@
 //! The records of keys, and the index that leads to them.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -18,6 +20,8 @@ pub(crate) struct SeenRecord {
     indexed: Option<String>,
     lease: Option<SeenLease>,
     state: Option<Value>,
+    #[serde(default)]
+    attachments: BTreeMap<String, Value>,
     staged: Option<SeenStaged>,
 }
 
@@ -32,7 +36,11 @@ struct SeenLease {
 #[derive(Clone, Debug, Deserialize)]
 struct SeenStaged {
     txn: Uuid,
+    #[serde(default)]
+    removes: bool,
     state: Option<Value>,
+    #[serde(default)]
+    attachments: BTreeMap<String, Option<Value>>,
 }
 
 impl SeenRecord {
@@ -42,7 +50,34 @@ impl SeenRecord {
 
     /// Whether somebody must come back to it one day.
     fn needs_entry(&self) -> bool {
-        self.lease.is_some() || self.staged.is_some() || self.state.is_none()
+        self.lease.is_some() || self.staged.is_some() || self.has_nothing()
+    }
+
+    fn has_nothing(&self) -> bool {
+        self.state.is_none() && self.attachments.is_empty()
+    }
+
+    /// Everything that may stand beside it: state and attachments, as they are and as they are to be.
+    pub(super) fn parts(&self) -> (impl Iterator<Item = &Value>, impl Iterator<Item = &Value>) {
+        let staged = self.staged.iter();
+        let states = self.state.iter().chain(staged.clone().filter_map(|staged| staged.state.as_ref()));
+        let attachments = staged.flat_map(|staged| staged.attachments.values().flatten());
+        (states, self.attachments.values().chain(attachments))
+    }
+
+    /// Whether this is what it was, with what was staged done to it.
+    fn is_after(&self, old: &Self, staged: &SeenStaged) -> bool {
+        let (mut state, mut attachments) = (old.state.as_ref(), old.attachments.clone());
+        if staged.removes {
+            (state, attachments) = (None, BTreeMap::new());
+        }
+        for (name, attached) in &staged.attachments {
+            match attached {
+                Some(attached) => attachments.insert(name.clone(), attached.clone()),
+                None => attachments.remove(name),
+            };
+        }
+        self.state.as_ref() == staged.state.as_ref().or(state) && self.attachments == attachments
     }
 }
 
@@ -58,6 +93,7 @@ impl Witness {
         }
         self.see_lease(scene, path, old.as_ref(), &new)?;
         self.see_state(path, old.as_ref(), &new)?;
+        self.see_named(scene.stock, path, old.as_ref(), &new)?;
         self.is_findable(scene.stock, path, &new)?;
         self.records.insert(path.to_owned(), new);
         Ok(())
@@ -70,7 +106,7 @@ impl Witness {
             None => true,
             Some(lease) => lease.txn.is_none() && self.has_passed(scene, lease.expires_at, lease.granted_by),
         };
-        let is_empty = old.state.is_none() && old.staged.is_none();
+        let is_empty = old.has_nothing() && old.staged.is_none();
         demand(is_free && is_empty, || format!("{path} was removed with something in it: {old:?}"))?;
         let keep = self.keeps.map_or(0, |keeps| keeps.tombstone);
         demand(old.touched_at + keep < scene.senders_now(), || format!("{path} was removed early, at {}", scene.now))
@@ -113,9 +149,9 @@ impl Witness {
     /// State changes by one version at a time, under a lease or by the decision of a transaction.
     fn see_state(&self, path: &str, old: Option<&SeenRecord>, new: &SeenRecord) -> Result<(), String> {
         let Some(old) = old else {
-            return demand(new.state.is_none() && new.version == 0, || format!("{path} was made with state"));
+            return demand(new.has_nothing() && new.version == 0, || format!("{path} was made with state"));
         };
-        let kept = old.version == new.version && old.state == new.state;
+        let kept = old.version == new.version && old.state == new.state && old.attachments == new.attachments;
         if let Some(staged) = &old.staged {
             if new.staged.as_ref().is_some_and(|new| new.txn == staged.txn) {
                 return demand(kept, || format!("{path}: published while {} is not over", staged.txn));
@@ -124,7 +160,7 @@ impl Witness {
                 format!("{path}: what {} staged is gone, and it is not decided", staged.txn)
             })?;
             let comes_true = self.promotes(staged.txn, path);
-            let came_true = new.version == old.version + 1 && new.state == staged.state;
+            let came_true = new.version == old.version + 1 && new.is_after(old, staged);
             return demand(if comes_true { came_true } else { kept }, || {
                 format!("{path}: {} says {comes_true}, and {old:?} became {new:?}", staged.txn)
             });
@@ -142,26 +178,33 @@ impl Witness {
         let Some(hour) = &record.indexed else { return Err(format!("{path} has a deadline, and says no hour")) };
         let entry = format!("{namespace}/.lease-index/{hour}/{key}");
         demand(stock.get(&entry).is_some(), || format!("{path} has a deadline, and nothing leads to it at {entry}"))?;
-        let listed = self.hours.get(&format!("{namespace}/.lease-index/buckets.json"));
-        let is_listed = listed.is_some_and(|hours| hours.contains(hour));
-        demand(is_listed, || format!("{path} has a deadline, and the hour {hour} is on no list"))?;
+        demand(self.is_listed(namespace, hour), || {
+            format!("{path} has a deadline, and the hour {hour} is on no list")
+        })?;
         let Some(lease) = &record.lease else { return Ok(()) };
         let due = hour_of(lease.expires_at);
         demand(*hour <= due, || format!("{path} ends in {due}, and is looked for in {hour}"))
     }
 
-    pub(super) fn see_entry(&self, write: &Write<'_>, namespace: &str, hour: &str, key: &str) -> Result<(), String> {
+    pub(super) fn see_entry(
+        &mut self,
+        scene: Scene<'_>,
+        write: &Write<'_>,
+        (namespace, hour, key): (&str, &str, &str),
+    ) -> Result<(), String> {
         if write.body.is_some() {
-            return Ok(());
+            return self.see_hour(scene, write.path, namespace, hour);
         }
+        self.strays.remove(write.path);
         let record = self.records.get(&format!("{namespace}/meta/{key}"));
         let is_needed = record.is_some_and(|record| record.needs_entry() && record.indexed.as_deref() == Some(hour));
         demand(!is_needed, || format!("{} was taken away, and its record needs it: {record:?}", write.path))
     }
 
-    /// Whether a transaction has its hands in a record.
+    /// Whether a transaction has its hands in a record, or in a message.
     pub(super) fn is_staged(&self, path: &str, txn: Uuid) -> bool {
-        self.records.get(path).is_some_and(|record| record.txn() == Some(txn))
+        let is_record = self.records.get(path).is_some_and(|record| record.txn() == Some(txn));
+        is_record || self.is_message_staged(path, txn)
     }
 }
 

@@ -15,14 +15,20 @@ pub(super) struct SeenTxn {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct SeenParticipant {
-    namespace: String,
-    key: String,
+#[serde(untagged)]
+enum SeenParticipant {
+    Key { namespace: String, key: String },
+    Message { namespace: String, queue: String, message: String },
 }
 
 impl SeenParticipant {
     fn path(&self) -> String {
-        format!("{}/meta/{}", segment(&self.namespace), segment(&self.key))
+        match self {
+            Self::Key { namespace, key } => format!("{}/meta/{}", segment(namespace), segment(key)),
+            Self::Message { namespace, queue, message } => {
+                format!("{}/q/{}/msg/{message}", segment(namespace), segment(queue))
+            }
+        }
     }
 }
 
@@ -45,13 +51,19 @@ impl Witness {
         let id = parse_id(write.path, id)?;
         let old = self.txns.remove(&id);
         let Some(body) = write.body else {
+            self.strays.remove(write.path);
             demand(self.decisions.contains_key(&id), || format!("{id} is gone without a decision"))?;
             // What was staged too late lies there until somebody meets it: it comes to nothing either way.
-            let is_left = |path: &str| self.promotes(id, path) && self.is_staged(path, id);
+            let is_staged = |path: &str| self.is_staged(path, id) && !self.was_doubled(scene, path);
+            let is_left = |path: &str| self.promotes(id, path) && is_staged(path);
             let left = old.iter().flat_map(|old| &old.participants).find(|one| is_left(&one.path()));
             return demand(left.is_none(), || format!("{id} is gone, and not done at {left:?}"));
         };
         let new: SeenTxn = parse(write.path, body)?;
+        if scene.sender.is_late && old.is_none() {
+            // Its hour may be off the list: the next transaction leads to it.
+            self.strays.insert(write.path.to_owned());
+        }
         self.clock(scene, new.granted_by);
         if let Some(old) = old {
             if new.expires_at > old.expires_at && self.has_passed(scene, old.expires_at, old.granted_by) {
@@ -73,8 +85,12 @@ impl Witness {
         demand(old.is_none(), || format!("{id} was decided twice"))?;
         let new: SeenDecision = parse(write.path, body)?;
         if new.state == Verdict::Commit {
-            let missing = new.participants.iter().find(|one| !self.is_staged(&one.path(), id));
+            // A message may be past its time by then: it was staged, and would go either way.
+            let is_prepared = |path: &str| self.is_staged(path, id) || self.has_expired(path);
+            let missing = new.participants.iter().find(|one| !is_prepared(&one.path()));
             demand(missing.is_none(), || format!("{id} was committed, and {missing:?} is not prepared"))?;
+            let is_message = |one: &&SeenParticipant| matches!(one, SeenParticipant::Message { .. });
+            self.promised.extend(new.participants.iter().filter(is_message).map(SeenParticipant::path));
         } else if !self.ending.contains(&id) && !self.extended_late.contains(&id) {
             let over = match self.txns.get(&id) {
                 Some(txn) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bygone_lease::{Acquire, Error, IfVersion, Key, Lease, Namespace, Wait};
 
 use super::{found, refused};
-use crate::model::KeyOp;
+use crate::model::{Described, KeyOp};
 use crate::names::{self, REGISTERS};
 use crate::process::{Life, SKEW, TTL};
 
@@ -110,14 +110,20 @@ impl Life {
         let if_version = expects.map_or(IfVersion::Any, IfVersion::Is);
         let write = KeyOp::Write { token, expects, value: Some(value), version: None };
         let call = self.call(&lease.key, Some(write));
-        let state = value.to_string();
+        let is_long = self.one_in(4) && !names::is_account(&lease.key);
+        let state = if is_long { names::long_text(value) } else { value.to_string() };
         let answer = if releases {
             self.world.witness().gives_up(lease.id);
             self.store.update_and_release(lease, state.as_bytes(), if_version).await
         } else {
             self.store.update(lease, state.as_bytes(), if_version).await
         };
-        self.note(if releases { "update and release" } else { "update" }, lease.key.as_str(), &answer);
+        let what = match (is_long, releases) {
+            (true, _) => "update large",
+            (false, true) => "update and release",
+            (false, false) => "update",
+        };
+        self.note(what, lease.key.as_str(), &answer);
         match answer {
             Ok(version) => {
                 call.answered(KeyOp::Write { token, expects, value: Some(value), version: Some(version) });
@@ -126,7 +132,7 @@ impl Life {
         }
     }
 
-    async fn remove(&self, lease: &Lease) -> bool {
+    pub(super) async fn remove(&self, lease: &Lease) -> bool {
         let token = lease.fencing_token;
         let call = self.call(&lease.key, Some(KeyOp::Write { token, expects: None, value: None, version: None }));
         let answer = self.store.remove(lease, IfVersion::Any).await;
@@ -166,7 +172,12 @@ impl Life {
             self.note("describe", key.as_str(), &answer);
             match answer {
                 Ok(known) => {
-                    let known = known.map(|known| (known.exists, known.version, known.fencing_token));
+                    let known = known.map(|known| Described {
+                        exists: known.exists,
+                        attachments: known.attachments,
+                        version: known.version,
+                        token: known.fencing_token,
+                    });
                     call.answered(KeyOp::Described(known));
                 }
                 Err(_) => call.void(),

@@ -1,5 +1,6 @@
 //! What processes do all day.
 
+mod attachment;
 mod lease;
 mod queue;
 mod sweep;
@@ -11,6 +12,7 @@ use bygone_lease::{Error, Key, Versioned};
 
 use crate::ledger::Call;
 use crate::model::KeyOp;
+use crate::names;
 use crate::process::Life;
 
 impl Life {
@@ -19,12 +21,17 @@ impl Life {
         while !self.world.is_over() {
             self.world.rest().await;
             match self.below(100) {
-                0..=29 => self.edit().await,
+                0..=24 => self.edit().await,
+                25..=27 => self.file().await,
+                28 => self.look_at_attachments().await,
+                29 => self.publish().await,
                 30..=49 => self.transfer().await,
                 50..=54 => self.write_in_a_hurry().await,
                 55..=62 => self.look().await,
                 63..=67 => self.abandon().await,
-                68..=79 => self.post().await,
+                68..=77 => self.post().await,
+                78 => self.post_note().await,
+                79 => self.post_together().await,
                 _ => self.deliver().await,
             }
         }
@@ -80,7 +87,7 @@ fn refused(call: Call, given: u64, error: &Error) {
 /// What was found, for the model.
 fn found(life: &Life, found: Option<&Versioned>) -> Option<(u64, i64)> {
     found.map(|found| {
-        let value = std::str::from_utf8(&found.state).ok().and_then(|text| text.parse().ok());
+        let value = names::value_of(&found.state);
         if value.is_none() {
             Arc::clone(&life.world).broken(format!("{found:?} was never written"));
         }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use bygone_lease::{Acquire, Error, IfVersion, Key, Lease, Namespace, TxnId, Versioned};
+use bygone_lease::{Acquire, Error, IfVersion, Key, Namespace, TxnId, Versioned};
+use uuid::Uuid;
 
 use super::{found, refused};
 use crate::ledger::Call;
@@ -11,10 +12,7 @@ use crate::names::{self, ACCOUNTS, PAGES};
 use crate::process::{Life, TTL};
 
 /// What is staged at one key.
-struct Staged {
-    lease: Lease,
-    value: i64,
-}
+pub(super) type Staged = (Key, KeyOp);
 
 impl Life {
     pub(super) async fn read(&self, namespace: &Namespace, key: &Key) -> Option<Versioned> {
@@ -47,17 +45,37 @@ impl Life {
                 None => return self.undo(txn).await,
             }
         }
+        let mut letters = Vec::new();
+        if self.one_in(8) {
+            match self.enqueue(&names::queue(first % 2), Some(txn), self.ttl()).await {
+                Some(letter) => letters.push(letter),
+                None => return self.undo(txn).await,
+            }
+        }
         self.dawdle().await;
-        match self.below(16) {
+        self.end_transfer(txn, &staged, &letters).await;
+    }
+
+    pub(super) async fn end_transfer(&self, txn: TxnId, staged: &[Staged], letters: &[Uuid]) {
+        let is_committed = match self.below(16) {
             // Nobody ever ends it.
-            0 => {}
-            1 => self.undo(txn).await,
+            0 => false,
+            1 => {
+                self.undo(txn).await;
+                false
+            }
             // Somebody else does, who has seen nothing of what was staged.
             2 => match Self::begin(&self.world).await {
-                Ok(other) => other.commit(txn, &staged).await,
-                Err(error) => self.world.broken(error),
+                Ok(other) => other.commit(txn, staged).await,
+                Err(error) => {
+                    self.world.broken(error);
+                    false
+                }
             },
-            _ => self.commit(txn, &staged).await,
+            _ => self.commit(txn, staged).await,
+        };
+        if is_committed {
+            self.world.ledger().accepted.extend(letters);
         }
     }
 
@@ -103,25 +121,20 @@ impl Life {
                 }
             }
         }
-        Some(Staged { lease, value })
+        let write = KeyOp::Write { token: lease.fencing_token, expects: None, value: Some(value), version: None };
+        Some((lease.key, write))
     }
 
-    async fn undo(&self, txn: TxnId) {
+    pub(super) async fn undo(&self, txn: TxnId) {
         self.world.witness().ends(txn.0);
         let answer = self.store.rollback(txn).await;
         self.note("rollback", &txn.0.to_string(), &answer);
     }
 
-    async fn commit(&self, txn: TxnId, staged: &[Staged]) {
+    /// True when it was answered that everything came true.
+    async fn commit(&self, txn: TxnId, staged: &[Staged]) -> bool {
         self.world.witness().ends(txn.0);
-        let calls: Vec<Call> = staged
-            .iter()
-            .map(|Staged { lease, value }| {
-                let token = lease.fencing_token;
-                let write = KeyOp::Write { token, expects: None, value: Some(*value), version: None };
-                self.call(&lease.key, Some(write))
-            })
-            .collect();
+        let calls: Vec<Call> = staged.iter().map(|(key, write)| self.call(key, Some(*write))).collect();
         let name = txn.0.to_string();
         let mut answer = self.store.commit(txn).await;
         self.note("commit", &name, &answer);
@@ -130,46 +143,52 @@ impl Life {
             answer = self.store.commit(txn).await;
             self.note("commit again", &name, &answer);
         }
-        for (call, Staged { lease, value }) in calls.into_iter().zip(staged) {
+        for (call, (_, write)) in calls.into_iter().zip(staged) {
             match &answer {
-                Ok(()) => {
-                    let (token, value) = (lease.fencing_token, Some(*value));
-                    call.answered(KeyOp::Write { token, expects: None, value, version: None });
-                }
+                Ok(()) => call.answered(*write),
                 Err(Error::TxnConflict { .. }) => call.void(),
                 Err(_) if was_unknown => call.unknown(),
                 Err(error) => refused(call, 0, error),
             }
         }
+        answer.is_ok()
     }
 
-    /// Writes two pages in a transaction that somebody else commits meanwhile: what comes too late for that must not come
-    /// true. The witness knows what was decided.
+    /// Writes two pages, or a page and a letter, in a transaction that somebody else commits meanwhile: what comes too
+    /// late for that must not come true. The witness knows what was decided.
     pub(super) async fn write_in_a_hurry(&self) {
         let Ok(txn) = self.store.begin(Some(TTL)) else { return };
         let first = self.below(PAGES);
-        for (turn, number) in [first, (first + 1) % PAGES].into_iter().enumerate() {
-            let (namespace, key) = names::page(number);
-            let state = self.world.ledger().next_value().to_string();
-            let request = Acquire { ttl: Some(TTL), txn: Some(txn), ..Acquire::new(namespace, key, "author") };
-            let answer = self.store.stage(&request, state.as_bytes(), IfVersion::Any).await;
-            self.note("stage", request.key.as_str(), &answer);
-            if answer.is_err() {
-                return self.undo(txn).await;
+        if !self.write_page(txn, first).await {
+            return self.undo(txn).await;
+        }
+        self.world.witness().ends(txn.0);
+        let (world, wait) = (Arc::clone(&self.world), self.below(30));
+        self.world.agenda.spawn(self.world.heaven, async move {
+            world.sleep_millis(wait).await;
+            if let Ok(other) = Self::begin(&world).await {
+                let answer = other.store.commit(txn).await;
+                other.note("commit early", &txn.0.to_string(), &answer);
             }
-            if turn == 0 {
-                self.world.witness().ends(txn.0);
-                let (world, wait) = (Arc::clone(&self.world), self.below(30));
-                self.world.agenda.spawn(self.world.heaven, async move {
-                    world.sleep_millis(wait).await;
-                    if let Ok(other) = Self::begin(&world).await {
-                        let answer = other.store.commit(txn).await;
-                        other.note("commit early", &txn.0.to_string(), &answer);
-                    }
-                });
-            }
+        });
+        let letter =
+            if self.one_in(2) { self.enqueue(&names::queue(first % 2), Some(txn), self.ttl()).await } else { None };
+        if letter.is_none() && !self.write_page(txn, (first + 1) % PAGES).await {
+            return self.undo(txn).await;
         }
         let answer = self.store.commit(txn).await;
         self.note("commit", &txn.0.to_string(), &answer);
+        if answer.is_ok() {
+            self.world.ledger().accepted.extend(letter);
+        }
+    }
+
+    async fn write_page(&self, txn: TxnId, number: u64) -> bool {
+        let (namespace, key) = names::page(number);
+        let state = self.world.ledger().next_value().to_string();
+        let request = Acquire { ttl: Some(TTL), txn: Some(txn), ..Acquire::new(namespace, key, "author") };
+        let answer = self.store.stage(&request, state.as_bytes(), IfVersion::Any).await;
+        self.note("stage", request.key.as_str(), &answer);
+        answer.is_ok()
     }
 }

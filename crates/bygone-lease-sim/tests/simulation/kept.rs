@@ -40,6 +40,8 @@ fn promises_are_kept_in_bad_weather() {
         "stale_listing",
         "bare_listing",
         "crash",
+        "pause",
+        "overdue",
     ];
     assert_eq!(report.faults.len(), faults.len(), "{:?}", report.faults);
     for fault in faults {
@@ -55,6 +57,13 @@ fn promises_are_kept_in_bad_weather() {
         ("update", "lease_expired", 100),
         ("update", "outcome_unknown", 1),
         ("update and release", "ok", 5_000),
+        ("update large", "ok", 5_000),
+        ("attach", "ok", 3_000),
+        ("attach staged", "ok", 1_000),
+        ("stage large", "ok", 500),
+        ("detach", "ok", 1_000),
+        ("get attachment", "ok", 1_000),
+        ("list attachments", "ok", 1_000),
         ("remove", "ok", 1_000),
         ("keepalive", "ok", 5_000),
         ("commit", "ok", 5_000),
@@ -64,12 +73,19 @@ fn promises_are_kept_in_bad_weather() {
         ("rollback", "ok", 5_000),
         ("describe", "ok", 5_000),
         ("enqueue", "ok", 10_000),
+        ("enqueue with ttl", "ok", 5_000),
+        ("enqueue staged", "ok", 5_000),
         ("dequeue", "ok", 10_000),
         ("ack", "ok", 10_000),
         ("ack", "fencing_mismatch", 100),
         ("nack", "ok", 1_000),
         ("extend", "ok", 1_000),
         ("sweep", "ok", 1_000),
+        ("idle sweep", "complete", 100),
+        ("idle sweep", "activity", 50),
+        ("idle sweep", "requests", 1_000),
+        ("idle sweep", "swept by another", 10),
+        ("idle sweep", "busy", 100),
     ] {
         assert!(report.answered(what, how) >= least, "{what}: {how}: {:#?}", report.answers);
     }

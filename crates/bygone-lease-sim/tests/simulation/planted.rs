@@ -20,7 +20,7 @@ fn says(broken: &Broken, any: &[&str]) {
 
 #[test]
 fn whoever_is_not_fenced_off_is_found() {
-    says(&found(Bug::NoFencing), &["no order of calls explains"]);
+    says(&found(Bug::NoFencing), &["no order of calls explains", "ms left"]);
 }
 
 #[test]
@@ -45,17 +45,37 @@ fn writes_that_cannot_be_told_apart_are_found() {
 
 #[test]
 fn what_ends_when_it_should_not_yet_is_found() {
-    says(&found(Bug::EndsNow), &["ms left", "refused at", "early"]);
+    says(&found(Bug::EndsNow), &["ms left", "refused at", "early", "nobody acknowledged it"]);
 }
 
 #[test]
 fn a_late_participant_is_found() {
-    says(&found(Bug::LateParticipant), &["says false, and"]);
+    says(&found(Bug::LateParticipant), &["says false, and", "is not committed"]);
 }
 
 #[test]
 fn an_entry_that_goes_before_its_record_is_found() {
     says(&found(Bug::EntryBeforeRecord), &["its record needs it", "nothing leads to it"]);
+}
+
+#[test]
+fn a_message_of_what_was_rolled_back_is_found() {
+    says(&found(Bug::UndoneDelivered), &["is not committed"]);
+}
+
+#[test]
+fn a_message_that_goes_within_its_time_is_found() {
+    says(&found(Bug::GoesEarly), &["nobody acknowledged it"]);
+}
+
+#[test]
+fn a_blob_before_its_errand_is_found() {
+    says(&found(Bug::BlobBeforeErrand), &["no errand leads to it"]);
+}
+
+#[test]
+fn removing_what_a_record_names_is_found() {
+    says(&found(Bug::RemovesNamed), &["its record names it"]);
 }
 
 /// A seed that breaks a promise breaks it again, at the same step, after the same history.

@@ -1,6 +1,7 @@
 //! Running the errands of the index.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -10,6 +11,7 @@ use crate::errand::Errand;
 use crate::layout;
 use crate::moment::Moment;
 use crate::name::{Key, Namespace};
+use crate::planted::{self, Bug};
 use crate::queue::{Message, Queue};
 use crate::record::Record;
 use crate::storage::{Listed, StorageError, Stored, Version};
@@ -17,6 +19,9 @@ use crate::store::Shared;
 use crate::sweep::HOUR_MARGIN;
 use crate::sweep::look::{Kept, Looked, Outlook, Removed};
 use crate::txn::{Decided, Participant};
+
+/// How far a listing may be behind, and a request on its way.
+const STRAGGLERS: Duration = Duration::from_secs(60);
 
 /// What is to be done with a message.
 enum Fate {
@@ -54,10 +59,13 @@ impl Shared {
         let done = if self.storage.capabilities().delete_if_version { Outlook::Bygone(None) } else { Outlook::Stays };
         match errand {
             Errand::Blobs { key, lease, .. } => {
-                let Some(seen) = self.peek(&layout::record(namespace, &key)).await? else { return Ok(done) };
+                let is_young = is_young(listed, lease, boundary);
+                let Some(seen) = self.peek(&layout::record(namespace, &key)).await? else {
+                    return Ok(if is_young { Outlook::Stays } else { done });
+                };
                 let foreseen = self.foresee_record((namespace, &key), seen.record, boundary).await?;
                 let is_awaited = is_awaited(Some(&foreseen.record), lease) && !self.clears_lease(&foreseen, boundary);
-                Ok(if is_awaited { Outlook::Stays } else { done })
+                Ok(if is_awaited || is_young { Outlook::Stays } else { done })
             }
             Errand::Message { queue, name, dead, due } => {
                 let queue = Queue { namespace: namespace.clone(), name: queue };
@@ -95,7 +103,9 @@ impl Shared {
         let Some((errand, entry)) = self.read_errand(listed).await? else { return Ok(looked) };
         let run = match errand {
             Errand::Blobs { key, lease, blobs } => {
-                self.remove_unnamed((namespace, &key), lease, &blobs, boundary, looked).await?
+                let run = self.remove_unnamed((namespace, &key), lease, &blobs, boundary, looked).await?;
+                // It may not be all: what comes still must be found.
+                if is_young(listed, lease, boundary) { run.later() } else { run }
             }
             Errand::Message { queue, name, dead, due } => {
                 let queue = Queue { namespace: namespace.clone(), name: queue };
@@ -138,16 +148,17 @@ impl Shared {
             self.waiters.wake(&layout::record(namespace, key));
             looked.lease_cleared = true;
         }
-        for blob in blobs.difference(&named) {
+        for blob in blobs.iter().filter(|blob| !named.contains_key(blob) || planted::is(Bug::RemovesNamed)) {
             match self.remove_blob(namespace, key, blob).await {
-                Ok(requests) => looked = looked.after(requests),
+                Ok(removal) => looked = looked.after(removal.requests),
                 Err(Error::Storage(StorageError::Unsupported { .. })) => return Ok(Run::Later(looked)),
                 Err(error) => return Err(error),
             }
         }
         // Somebody may be about to write the record that does not name them any more. He has seen this one: let him fail,
         // look again, and post another errand.
-        if let Some(seen) = seen.filter(|_| lease.is_none() && !blobs.is_disjoint(&named)) {
+        let is_any_named = blobs.iter().any(|blob| named.contains_key(blob));
+        if let Some(seen) = seen.filter(|_| lease.is_none() && is_any_named) {
             looked = looked.after(1);
             if !self.become_record(namespace, key, &seen, seen.record.clone(), None).await? {
                 return Ok(Run::Later(looked.conflict()));
@@ -199,7 +210,8 @@ impl Shared {
             return if is_late { Fate::Nothing } else { Fate::Waits };
         };
         let is_held = message.held.as_ref().is_some_and(|held| !self.held_until(held).has_passed(boundary));
-        let deadline = if dead { Some(due) } else { message.expires_at };
+        // A letter says itself until when it stays: the errand may be of somebody who died before he had put it aside.
+        let deadline = if dead { message.expires_at.max(Some(due)) } else { message.expires_at };
         if let Some(txn) = message.txn {
             Fate::Staged(txn)
         } else if message.is_done {
@@ -216,6 +228,21 @@ impl Shared {
 enum Run {
     Done(Looked),
     Later(Looked),
+}
+
+impl Run {
+    fn later(self) -> Self {
+        match self {
+            Self::Done(looked) | Self::Later(looked) => Self::Later(looked),
+        }
+    }
+}
+
+/// Whether there may be more of a blob than can be found by now: listings may be behind, and whoever was writing it for a
+/// lease that he has lost may not know.
+fn is_young(listed: &Listed, lease: Option<Uuid>, boundary: Moment) -> bool {
+    let margin = if lease.is_some() { HOUR_MARGIN } else { STRAGGLERS };
+    layout::posted_at(&listed.key).is_some_and(|posted_at| !posted_at.plus(margin).has_passed(boundary))
 }
 
 /// Whether the holder of a lease may be about to make the record name what it does not name yet.

@@ -140,7 +140,7 @@ impl Shared {
     async fn make_tombstone(&self, namespace: &Namespace, key: &Key) -> Result<bool, Error> {
         let now = self.now();
         let hour = Hour::of(now.plus(self.options.tombstone_keep));
-        self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
+        self.enter((namespace, key), hour).await?;
         let attempt = self.ids.next();
         let record = Record { attempt, touched_at: now, indexed: Some(hour), ..Record::default() };
         match self.storage.put(&layout::record(namespace, key), record.body()?, Expected::Absent).await {
@@ -278,7 +278,7 @@ impl Shared {
     ) -> Result<bool, Error> {
         let path = layout::record(namespace, key);
         if let Some(hour) = deadline.map(Hour::of).filter(|hour| record.indexed != Some(*hour)) {
-            self.index.enter(&*self.storage, &self.ids, (namespace, key), hour).await?;
+            self.enter((namespace, key), hour).await?;
             record.indexed = Some(hour);
         }
         let dropped = self.post_dropped((namespace, key), Some(&seen.record), &record).await?;

@@ -18,7 +18,7 @@ mod turn;
 use std::time::Duration;
 
 /// An hour stays on its list for so long after it is over: a writer whose clock is behind may still enter into it.
-const HOUR_MARGIN: Duration = Duration::from_secs(3600);
+pub(crate) const HOUR_MARGIN: Duration = Duration::from_secs(3600);
 
 pub use idle::{Ended, Idle, IdleOptions, IdleSweeper};
 pub use janitor::Janitor;

@@ -32,7 +32,7 @@ use crate::moment::Moment;
 use crate::state::{Change, IfVersion};
 use crate::store::LeaseStore;
 
-pub(crate) use decide::{Outlook as Decided, Standing, TxnHours};
+pub(crate) use decide::{Outlook as Decided, Standing, TxnHours, begun_at};
 pub(crate) use record::{Decision, Participant, TxnRecord, TxnSeen, Txns, Verdict};
 pub(crate) use replay::Replayed;
 
@@ -57,7 +57,7 @@ impl LeaseStore {
         let shared = &*self.shared;
         let expires_at = shared.now().plus(shared.ttl(ttl)?);
         let id = shared.ids.next();
-        shared.txns.begin(id, expires_at, shared.now());
+        shared.txns.begin(id, expires_at, shared.now(), shared.options.decision_keep);
         Ok(TxnId(id))
     }
 

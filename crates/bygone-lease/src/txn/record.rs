@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -111,10 +112,12 @@ struct Known {
 }
 
 impl Txns {
-    pub(crate) fn begin(&self, id: Uuid, expires_at: Moment, now: Moment) {
+    /// Takes note of a new one. Those that nobody ended stay known for as long as decisions do: only we know whom we
+    /// enlisted, and a commit is ours only if all of them are part of the decision.
+    pub(crate) fn begin(&self, id: Uuid, expires_at: Moment, now: Moment, decision_keep: Duration) {
         let mut known = self.known();
-        // Those that nobody ended: the store knows what became of them.
-        known.retain(|_, known| !known.seen.expires_at().is_some_and(|expires_at| expires_at.has_passed(now)));
+        let is_bygone = |expires_at: Moment| expires_at.plus(decision_keep).has_passed(now);
+        known.retain(|_, known| !known.seen.expires_at().is_some_and(is_bygone));
         known.insert(id, Known { seen: TxnSeen::New { expires_at }, prepared: BTreeSet::new() });
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bygone_lease::storage::{Disk, Expected, Request, Storage};
 use bygone_lease::{
@@ -180,6 +181,9 @@ async fn an_attachment_whose_source_breaks_off_is_none() {
     assert_eq!(blobs(&shelf).await.len(), 1, "while the lease lives, its holder may be at it");
     shelf.store.release(&lease).await.unwrap();
     shelf.sweep(Swept::Leases).await;
+    assert_eq!((blobs(&shelf).await.len(), errands(&shelf).await.len()), (0, 1), "he may not know that it is over");
+    shelf.pass(Duration::from_secs(3601));
+    shelf.sweep(Swept::Leases).await;
     assert_eq!((blobs(&shelf).await.len(), errands(&shelf).await), (0, vec![]));
 }
 
@@ -285,12 +289,14 @@ async fn an_errand_that_is_found_too_early_is_posted_again() {
     let shelf = shelf().await;
     write(&shelf, OLD).await;
     let old = blobs(&shelf).await;
-    let lease = shelf.take("k").await;
+    let request = Acquire { ttl: Some(Duration::from_secs(600)), ..ask("k", "a") };
+    let lease = shelf.store.acquire(&request).await.unwrap();
     // Somebody sweeps right before the record is swapped; and the writer dies right after that.
     let (storage, clock, store) = (Arc::clone(&shelf.storage), Arc::clone(&shelf.clock), shelf.store.clone());
     let (sweeper, is_swept) = (Shelf { storage, clock, store }, AtomicBool::new(false));
     let dies = move |request: Request<'_>| match request {
         Request::Put("jobs/meta/k") if !is_swept.swap(true, Ordering::Relaxed) => {
+            sweeper.pass(Duration::from_secs(61));
             let report = sweeper.sweep(Swept::Leases).now_or_never().unwrap();
             assert_eq!(report.tally.removed, 1, "the errand was found");
             false

@@ -17,5 +17,6 @@ mod requests;
 mod retention;
 mod shelf;
 mod state;
+mod stragglers;
 mod sweep;
 mod txn;

@@ -10,6 +10,7 @@ use bygone_lease::{
 };
 use futures_util::FutureExt;
 
+use super::mortal::Mortal;
 use super::shelf::{Shelf, ask, key, namespace};
 
 const TTL: Duration = Duration::from_secs(30);
@@ -278,6 +279,29 @@ async fn dead_letters_stay_for_their_keep_and_then_go() {
     sweep(&shelf).await;
     assert_eq!(shelf.store.dead_letters(&queue(), 5).await.unwrap().len(), 0);
     assert_eq!(shelf.keys("jobs/.lease-index/20").await, [""; 0]);
+}
+
+/// Somebody dies right before he puts a message aside, and it is put aside when his errand for it has come.
+#[tokio::test]
+async fn a_dead_letter_stays_for_its_keep_whoever_died_before_it_was_one() {
+    let keep = Duration::from_secs(48 * 3600);
+    let options = Options { dead_letter_keep: keep, ..Options::default() };
+    let shelf = Shelf::with(options.clone()).await;
+    shelf.store.enqueue(&queue(), &Enqueue { attempts_max: Some(1), ..saying("bad") }).await.unwrap();
+    let first = take_one(&shelf.store).await.unwrap();
+    shelf.store.nack(&first, Nack::Failure, Duration::ZERO).await.unwrap();
+    let dies = |request: Request<'_>| matches!(request, Request::Put(path) if path.contains("/dlq/"));
+    let mortal = Mortal::new(Arc::clone(&shelf.storage), dies);
+    let chance = Arc::new(SeededChance::new(3));
+    let mortal = LeaseStore::open_by(mortal, options, shelf.clock.clone(), chance).await.unwrap();
+    assert!(take_one(&mortal).now_or_never().is_none(), "it has died");
+    shelf.pass(keep + TICK);
+    assert_eq!(take_one(&shelf.store).await, None);
+    sweep(&shelf).await;
+    assert_eq!(shelf.store.dead_letters(&queue(), 5).await.unwrap(), [first.id], "it was put aside just now");
+    shelf.pass(keep + TICK);
+    sweep(&shelf).await;
+    assert_eq!(shelf.store.dead_letters(&queue(), 5).await.unwrap().len(), 0);
 }
 
 async fn enqueue_in(store: &LeaseStore, txn: TxnId, text: &str) {

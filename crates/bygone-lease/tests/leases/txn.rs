@@ -381,3 +381,18 @@ async fn whoever_is_enlisted_beside_the_decision_is_not_part_of_it() {
     assert_eq!(published(&shelf.store, "y").await, None);
     assert_eq!(keys(&shelf, ".txns/").await, [""; 0]);
 }
+
+/// The same where he comes so late that his transaction is past its time, and others were begun since.
+#[tokio::test]
+async fn whoever_was_enlisted_beside_the_decision_is_told_so_however_late_he_asks() {
+    let shelf = Shelf::new().await;
+    let other = shelf.another_process().await;
+    let txn = shelf.store.begin(None).unwrap();
+    stage(&shelf.store, txn, "x", "1").await;
+    stage(&other, txn, "y", "2").await;
+    shelf.store.commit(txn).await.unwrap();
+    shelf.pass(Duration::from_secs(3600));
+    other.begin(None).unwrap();
+    assert_eq!(other.commit(txn).await.unwrap_err().code(), "txn_conflict");
+    assert_eq!(published(&shelf.store, "y").await, None);
+}
