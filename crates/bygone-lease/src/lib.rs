@@ -40,7 +40,6 @@ mod options;
 #[doc(hidden)]
 pub mod planted;
 #[cfg(not(feature = "planted"))]
-#[expect(unreachable_pub, reason = "with the feature it is for tests of other crates")]
 mod planted;
 mod queue;
 mod record;

@@ -32,6 +32,9 @@ pub(crate) async fn run(
     clock: &Arc<dyn Clock>,
     stop: CancellationToken,
 ) -> Result<Exit, Problem> {
+    if global.now.is_some() {
+        return Err(Problem::usage("a daemon has no `--now`: it goes by the clock", "leave it out"));
+    }
     let state = State::open(flags.state.as_deref())?;
     let ledger = Ledger::open(&state.ledger(), Arc::clone(clock)).await;
     let ledger = ledger.map_err(|error| Problem::failed(error.to_string()))?;

@@ -127,5 +127,6 @@ async fn a_state_is_one_daemons() {
     run.says(&["another daemon keeps its state in state", "--state DIR"]);
     running.signal(Signal::TERM);
     running.end().ends(0).says(&["never run by themselves: tokens"]);
+    world.run(&["serve", "--now", "2026-01-01T00:00:00Z"]).ends(64).says(&["a daemon has no `--now`"]);
     world.run(&["serve", "--state", "bygone.toml"]).ends(64).says(&["the state cannot be kept in bygone.toml"]);
 }
