@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,7 +68,8 @@ fn lock_file(database: &str) -> Result<Option<Held>, SqlError> {
     let failed = |error: std::io::Error| {
         SqlError::new(ErrorKind::Failed, format!("the turn to sweep cannot be taken by {path}: {error}"))
     };
-    let locked = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    let locked = options.write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(failed)?;
     match locked.try_lock() {
         Ok(()) => Ok(Some(Held::File { _locked: locked })),
         Err(TryLockError::WouldBlock) => Ok(None),

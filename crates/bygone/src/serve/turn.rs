@@ -1,14 +1,15 @@
 //! The turn to sweep a directory, or a bucket.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bygone_core::{Closed, ErrorKind, Gate, TargetError, Turn};
+use rustix::fs::OFlags;
 
-/// What a directory's turn is taken by. A sweep of the directory passes over it: it is locked, and it is new.
+/// What a directory's turn is taken by. A sweep of the directory passes over it, since it is locked.
 const FILE: &str = ".bygone-turn";
 
 /// The turn to sweep a directory: a locked file in it, so that whoever shares the directory shares the turn. (A lock on the
@@ -24,14 +25,23 @@ impl DirectoryTurn {
             let message = format!("the turn to sweep cannot be taken by {}: {error}", path.display());
             TargetError::new(ErrorKind::Unreachable, message).about("source")
         };
-        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-        let mut file = opened.map_err(failed)?;
+        // In a directory that everybody writes to, somebody may have put a link or a pipe there: neither is followed or waited
+        // for, and nothing is ever written.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let flags = i32::try_from(flags.bits()).unwrap_or(0);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+        let file = options.open(&path).map_err(failed)?;
+        let status = file.metadata().map_err(failed)?;
+        if !status.is_file() || status.uid() != rustix::process::geteuid().as_raw() {
+            // Whoever owns it could keep it locked for ever.
+            return Err(failed(std::io::Error::other("it is not a file of ours")));
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        writeln!(file, "{}", std::process::id()).map_err(failed)?;
         Ok(Some(Arc::new(Self(Mutex::new(Some(file))))))
     }
 }
@@ -80,5 +90,21 @@ mod tests {
         turn.give_back().await;
         assert!(DirectoryTurn::take(directory.path()).unwrap().is_some());
         assert!(DirectoryTurn::take(&directory.path().join("absent")).is_err());
+    }
+
+    #[test]
+    fn what_somebody_put_in_its_place_is_neither_followed_nor_waited_for_nor_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let (place, victim) = (directory.path().join(FILE), directory.path().join("victim"));
+        std::fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, &place).unwrap();
+        assert!(DirectoryTurn::take(directory.path()).is_err());
+        std::fs::remove_file(&place).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &place, rustix::fs::FileType::Fifo, 0o666.into(), 0).unwrap();
+        assert!(DirectoryTurn::take(directory.path()).is_err());
+        std::fs::remove_file(&place).unwrap();
+        std::fs::hard_link(&victim, &place).unwrap();
+        assert!(DirectoryTurn::take(directory.path()).unwrap().is_some());
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
     }
 }
