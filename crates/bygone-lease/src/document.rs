@@ -47,16 +47,58 @@ where
         if !change(&mut content) {
             return Ok(content);
         }
-        let envelope = Envelope { attempt: ids.next(), content };
-        let body = serde_json::to_vec(&envelope).map_err(|error| Error::unreadable(path, &error))?;
-        let expected = found.as_ref().map_or(Expected::Absent, |stored| Expected::Version(&stored.version));
-        match storage.put(path, Bytes::from(body), expected).await {
-            Ok(_) => return Ok(envelope.content),
-            Err(StorageError::Conflict { current }) => found = current.map(|current| *current),
-            Err(error) => return Err(error.into()),
+        match put(storage, ids, path, found.as_ref(), content).await? {
+            Put::Done(content) => return Ok(content),
+            Put::Conflict(current) => found = current,
         }
     }
     Err(Error::Contended { times: CONFLICTS_MAX })
+}
+
+/// Changes a document once, if `change` says so and nobody else has meanwhile: `change` may ask the store first, and what it
+/// learns is true of the document as it was read. Answers with the document as it is then; `None` if it was left alone.
+pub(crate) async fn amend_once<T>(
+    storage: &(impl Storage + ?Sized),
+    ids: &Ids,
+    path: &str,
+    change: impl AsyncFnOnce(&mut T) -> Result<bool, Error>,
+) -> Result<Option<T>, Error>
+where
+    T: Serialize + DeserializeOwned + Default,
+{
+    let found = storage.get(path).await?;
+    let mut content: T = parse(path, found.as_ref())?;
+    if !change(&mut content).await? {
+        return Ok(None);
+    }
+    match put(storage, ids, path, found.as_ref(), content).await? {
+        Put::Done(content) => Ok(Some(content)),
+        Put::Conflict(_) => Ok(None),
+    }
+}
+
+/// What became of a swap.
+enum Put<T> {
+    Done(T),
+    /// Somebody was faster, and wrote this.
+    Conflict(Option<Stored>),
+}
+
+async fn put<T: Serialize>(
+    storage: &(impl Storage + ?Sized),
+    ids: &Ids,
+    path: &str,
+    found: Option<&Stored>,
+    content: T,
+) -> Result<Put<T>, Error> {
+    let envelope = Envelope { attempt: ids.next(), content };
+    let body = serde_json::to_vec(&envelope).map_err(|error| Error::unreadable(path, &error))?;
+    let expected = found.map_or(Expected::Absent, |stored| Expected::Version(&stored.version));
+    match storage.put(path, Bytes::from(body), expected).await {
+        Ok(_) => Ok(Put::Done(envelope.content)),
+        Err(StorageError::Conflict { current }) => Ok(Put::Conflict(current.map(|current| *current))),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn parse<T: DeserializeOwned + Default>(path: &str, found: Option<&Stored>) -> Result<T, Error> {

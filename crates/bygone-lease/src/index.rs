@@ -5,7 +5,7 @@
 //! record that needs it, and the record says which hour has its entry; the entry goes only after the record has stopped
 //! saying so, and only if nobody has written it anew meanwhile.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -16,10 +16,11 @@ use crate::Error;
 use crate::document;
 use crate::ids::Ids;
 use crate::layout::{self, Hour};
+use crate::moment::Moment;
 use crate::name::{Key, Namespace};
 use crate::storage::{Expected, Storage, StorageError};
 use crate::store::Shared;
-use crate::sweep::HOUR_MARGIN;
+use crate::sweep::{HOUR_MARGIN, STRAGGLERS};
 
 /// How often the entry of one key may change under our hands.
 const CONFLICTS_MAX: u32 = 16;
@@ -29,6 +30,10 @@ const CONFLICTS_MAX: u32 = 16;
 pub(crate) struct Hours {
     #[serde(default)]
     pub(crate) buckets: BTreeSet<Hour>,
+    /// Those among them that are long over and were found empty, and when that was noted. They go if nobody enters anything
+    /// before a listing must show it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) closing: BTreeMap<Hour, Moment>,
 }
 
 /// What the store is, and the namespaces that have an index.
@@ -63,13 +68,54 @@ impl Shared {
     }
 
     /// Puts an hour back on its list that something was written into late. Whoever is paused between the list and the entry
-    /// may find that the hour was long over and taken off, since nothing was in it.
+    /// may find that the hour was long over and taken off, since nothing was in it, or that somebody is about to.
+    ///
+    /// The list is written even where it says so already: then nobody who read it before can take the hour off any more
+    /// ([`Self::close_hour`]).
     pub(crate) async fn list_again(&self, namespace: &Namespace, hour: Hour) -> Result<(), Error> {
         if !hour.end().plus(HOUR_MARGIN / 2).has_passed(self.now()) {
             return Ok(());
         }
-        self.index.forget(namespace, hour);
-        self.index.list_hour(&*self.storage, &self.ids, namespace, hour).await
+        let _turn = self.index.turn.lock().await;
+        let reopen = |hours: &mut Hours| {
+            hours.buckets.insert(hour);
+            hours.closing.remove(&hour);
+            true
+        };
+        let hours = document::amend(&*self.storage, &self.ids, &layout::hours(namespace), reopen).await?;
+        self.index.keep(namespace, hours);
+        Ok(())
+    }
+
+    /// Takes an hour that is long over off its list, if nothing is in it.
+    ///
+    /// In two steps, by two sweeps: a mark, and after a while, if it is still there, a listing. What is entered late is
+    /// entered before its writer rewrites the list. If he does that before a sweeper has read it for his mark, the listing
+    /// shows the entry, however stale; if after that, either he or the sweeper finds the list changed.
+    /// Answers with the requests that it took.
+    pub(crate) async fn close_hour(&self, namespace: &Namespace, hour: Hour) -> Result<u64, Error> {
+        let storage = &*self.storage;
+        let mut requests = 1;
+        let close = async |hours: &mut Hours| {
+            let now = self.now();
+            let Some(since) = hours.closing.get(&hour) else {
+                hours.closing.insert(hour, now);
+                return Ok(hours.buckets.contains(&hour));
+            };
+            if !since.plus(STRAGGLERS).has_passed(now) {
+                return Ok(false);
+            }
+            requests += 1;
+            let is_empty = storage.list(&layout::hour_prefix(namespace, hour), None, 1).await?.keys.is_empty();
+            hours.buckets.remove(&hour);
+            hours.closing.remove(&hour);
+            Ok(is_empty)
+        };
+        if let Some(hours) = document::amend_once(storage, &self.ids, &layout::hours(namespace), close).await? {
+            requests += 1;
+            self.index.keep(namespace, hours);
+        }
+        Ok(requests)
     }
 }
 
@@ -100,11 +146,9 @@ impl Index {
         Err(Error::Contended { times: CONFLICTS_MAX })
     }
 
-    /// Forgets that an hour is on its list.
-    pub(crate) fn forget(&self, namespace: &Namespace, hour: Hour) {
-        if let Some(hours) = self.listed.lock().unwrap_or_else(PoisonError::into_inner).get_mut(namespace) {
-            hours.remove(&hour);
-        }
+    /// Takes note of a list as it was written just now.
+    fn keep(&self, namespace: &Namespace, hours: Hours) {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner).insert(namespace.clone(), hours.buckets);
     }
 
     /// The list comes before the entry, as the entry comes before the record.
@@ -137,7 +181,7 @@ impl Index {
         let hours =
             document::amend(storage, ids, &layout::hours(namespace), |hours: &mut Hours| hours.buckets.insert(hour))
                 .await?;
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner).insert(namespace.clone(), hours.buckets);
+        self.keep(namespace, hours);
         Ok(())
     }
 }

@@ -196,9 +196,17 @@ impl Witness {
             return self.see_hour(scene, write.path, namespace, hour);
         }
         self.strays.remove(write.path);
+        demand(!self.is_entry_needed(write.path), || {
+            let record = self.records.get(&format!("{namespace}/meta/{key}"));
+            format!("{} was taken away, and its record needs it: {record:?}", write.path)
+        })
+    }
+
+    /// Whether a record relies on this entry.
+    pub(super) fn is_entry_needed(&self, path: &str) -> bool {
+        let [namespace, _, hour, key] = path.split('/').collect::<Vec<_>>()[..] else { return false };
         let record = self.records.get(&format!("{namespace}/meta/{key}"));
-        let is_needed = record.is_some_and(|record| record.needs_entry() && record.indexed.as_deref() == Some(hour));
-        demand(!is_needed, || format!("{} was taken away, and its record needs it: {record:?}", write.path))
+        record.is_some_and(|record| record.needs_entry() && record.indexed.as_deref() == Some(hour))
     }
 
     /// Whether a transaction has its hands in a record, or in a message.

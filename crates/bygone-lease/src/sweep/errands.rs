@@ -1,7 +1,6 @@
 //! Running the errands of the index.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -16,12 +15,9 @@ use crate::queue::{Message, Queue};
 use crate::record::Record;
 use crate::storage::{Listed, StorageError, Stored, Version};
 use crate::store::Shared;
-use crate::sweep::HOUR_MARGIN;
 use crate::sweep::look::{Kept, Looked, Outlook, Removed};
+use crate::sweep::{HOUR_MARGIN, STRAGGLERS};
 use crate::txn::{Decided, Participant};
-
-/// How far a listing may be behind, and a request on its way.
-const STRAGGLERS: Duration = Duration::from_secs(60);
 
 /// What is to be done with a message.
 enum Fate {

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// An hour stays on its list for so long after it is over: a writer whose clock is behind may still enter into it.
 pub(crate) const HOUR_MARGIN: Duration = Duration::from_secs(3600);
 
+/// How far a listing may be behind, and a request on its way.
+pub(crate) const STRAGGLERS: Duration = Duration::from_secs(60);
+
 pub use idle::{Ended, Idle, IdleOptions, IdleSweeper};
 pub use janitor::Janitor;
 pub use target::{LeaseTarget, Swept};

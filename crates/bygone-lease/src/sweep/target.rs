@@ -9,7 +9,6 @@ use jiff::SignedDuration;
 
 use crate::Error;
 use crate::document;
-use crate::index::Hours;
 use crate::layout::{self, Hour};
 use crate::moment::Moment;
 use crate::name::Namespace;
@@ -198,35 +197,28 @@ impl LeaseTarget {
     async fn drop_hour(&self, place: &Place, boundary: Moment) -> Result<u64, Error> {
         let is_over =
             |hour: Hour| planted::is(Bug::HourDroppedEarly) || hour.end().plus(HOUR_MARGIN).has_passed(boundary);
-        if let Place::Leases(_, hour) | Place::Decisions(hour) = place
-            && !is_over(*hour)
-        {
-            return Ok(0);
-        }
         let shared = &self.store.shared;
-        if !shared.storage.list(&place.prefix(), None, 1).await?.keys.is_empty() {
-            return Ok(1);
-        }
-        let (storage, ids) = (&*shared.storage, &shared.ids);
         match place {
-            Place::Leases(namespace, hour) => {
-                let drop = |hours: &mut Hours| hours.buckets.remove(hour);
-                document::amend(storage, ids, &layout::hours(namespace), drop).await?;
-                shared.index.forget(namespace, *hour);
-            }
-            Place::Decisions(hour) => {
-                let drop = |hours: &mut TxnHours| hours.buckets.remove(hour);
-                shared.keep_txn_hours(document::amend(storage, ids, layout::TXN_HOURS, drop).await?);
-            }
+            Place::Leases(_, hour) | Place::Decisions(hour) if !is_over(*hour) => Ok(0),
+            Place::Leases(namespace, hour) => shared.close_hour(namespace, *hour).await,
+            Place::Decisions(hour) => self.drop_txn_hours(place, |hours| hours.buckets.remove(hour)).await,
             Place::Transactions => {
                 let drop = |hours: &mut TxnHours| {
                     let before = hours.pending.len();
                     hours.pending.retain(|hour| !is_over(*hour));
                     hours.pending.len() < before
                 };
-                shared.keep_txn_hours(document::amend(storage, ids, layout::TXN_HOURS, drop).await?);
+                self.drop_txn_hours(place, drop).await
             }
         }
+    }
+
+    async fn drop_txn_hours(&self, place: &Place, drop: impl FnMut(&mut TxnHours) -> bool) -> Result<u64, Error> {
+        let shared = &self.store.shared;
+        if !shared.storage.list(&place.prefix(), None, 1).await?.keys.is_empty() {
+            return Ok(1);
+        }
+        shared.keep_txn_hours(document::amend(&*shared.storage, &shared.ids, layout::TXN_HOURS, drop).await?);
         Ok(3)
     }
 }

@@ -111,6 +111,8 @@ async fn keys_from_before_there_was_a_retention_are_found_once() {
     come(&store).await;
     come(&store).await;
     assert!(!has_state(&store, "a").await && !has_state(&store, "b").await);
+    shelf.pass(Duration::from_secs(61));
+    come(&store).await;
     let before = shelf.storage.requests();
     come(&store).await;
     let spent = shelf.storage.requests().since(before);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bygone_core::{Boundary, Budget, Care, Clock, Job, PageRequest, PolicyReport, Sweep, Target};
+use bygone_core::{Boundary, Budget, Care, Clock, Job, ManualClock, PageRequest, PolicyReport, Sweep, Target};
 use bygone_lease::storage::{Expected, Fault, Faulty, Request, Requests, Storage};
 use bygone_lease::{Acquire, IfVersion, Key, LeaseStore, LeaseTarget, Namespace, Options, SeededChance, Swept};
 use bytes::Bytes;
@@ -165,7 +165,54 @@ async fn an_hour_goes_only_when_it_is_long_over_and_empty() {
     assert!(hours().await.contains("2026111812"));
     shelf.storage.delete(odd, &version).await.unwrap();
     sweep(&shelf).await;
+    sweep(&shelf).await;
+    assert!(hours().await.contains("2026111812"), "a listing may be behind");
+    shelf.pass(Duration::from_secs(61));
+    sweep(&shelf).await;
     assert!(!hours().await.contains("2026111812"));
+}
+
+/// Somebody was paused for hours after he had seen the hour on its list. He enters into it, and looks at the list again, right
+/// before a sweeper writes the list that he had read when nothing was in the hour; or one whose listing is behind.
+#[tokio::test]
+async fn an_hour_into_which_somebody_enters_hours_late_stays_on_its_list() {
+    const HOURS: &str = "jobs/.lease-index/buckets.json";
+    const ENTRIES: &str = "jobs/.lease-index/2026111812/";
+    for (before, is_marked) in [
+        (Request::Put(HOURS), false),
+        (Request::Put(HOURS), true),
+        (Request::Get(HOURS), true),
+        (Request::List(ENTRIES), true),
+    ] {
+        let shelf = Shelf::new().await;
+        let moment = shelf.clock.now();
+        hold_with_state(&shelf, "k", Duration::from_secs(30)).await;
+        shelf.pass(3 * HOUR);
+        if is_marked {
+            sweep(&shelf).await;
+            shelf.pass(Duration::from_secs(61));
+        }
+        let clock = Arc::new(ManualClock::at(moment));
+        let (waking, latecomer) = (Arc::clone(&clock), shelf.storage.clone());
+        let script = move |request: Request<'_>| {
+            if request == Request::Put("jobs/.lease-index/2026111812/late") {
+                waking.advance(3 * HOUR);
+            }
+            Fault::None
+        };
+        let latecomer = Faulty::new(latecomer, clock.clone(), script);
+        let chance = Arc::new(SeededChance::new(6));
+        let store = LeaseStore::open_by(latecomer, Options::default(), clock, chance).await.unwrap();
+        let come = move || now(store.acquire(&ask("late", "b"))).map(drop).unwrap();
+        sweep_beside(&shelf, move |request| request == before, come).await;
+        sweep(&shelf).await;
+        let left = keys(&shelf, "jobs/.lease-index/20").await;
+        assert_eq!(
+            left,
+            ["jobs/.lease-index/2026111915/late"],
+            "{before:?}, {is_marked}: nobody comes for it any more"
+        );
+    }
 }
 
 /// Defect 6 of the original: whoever had much to do kept the others waiting. Defect 7: namespaces were known from memory.
