@@ -186,7 +186,10 @@ impl Shared {
             (Some((message, version)), Fate::Removed(_)) => {
                 let path = if dead { layout::dead_letter(queue, name) } else { layout::message(queue, name) };
                 match self.take_out(&path, message, &version).await {
-                    Ok(()) => Ok(Run::Done(Looked { removed: Some(Removed::Message), ..looked.after(1) })),
+                    Ok(()) => {
+                        let run = Run::Done(Looked { removed: Some(Removed::Message), ..looked.after(1) });
+                        Ok(if is_settled(due, boundary) { run } else { run.later() })
+                    }
                     Err(StorageError::Conflict { .. }) => Ok(Run::Later(looked.after(1).conflict())),
                     Err(error) => Err(error.into()),
                 }
@@ -200,22 +203,19 @@ impl Shared {
     }
 
     fn fate(&self, message: Option<&Message>, dead: bool, due: Moment, boundary: Moment) -> Fate {
-        let Some(message) = message else {
-            // Whoever posted the errand may be about to write it.
-            let is_late = due.plus(HOUR_MARGIN).has_passed(boundary);
-            return if is_late { Fate::Nothing } else { Fate::Waits };
-        };
+        let nothing = if is_settled(due, boundary) { Fate::Nothing } else { Fate::Waits };
+        let Some(message) = message else { return nothing };
         let is_held = message.held.as_ref().is_some_and(|held| !self.held_until(held).has_passed(boundary));
         // A letter says itself until when it stays: the errand may be of somebody who died before he had put it aside.
         let deadline = if dead { message.expires_at.max(Some(due)) } else { message.expires_at };
         if let Some(txn) = message.txn {
             Fate::Staged(txn)
         } else if message.is_done {
-            Fate::Nothing
+            nothing
         } else if let Some(deadline) = deadline {
             if deadline.has_passed(boundary) && !is_held { Fate::Removed(deadline) } else { Fate::Waits }
         } else {
-            Fate::Nothing
+            nothing
         }
     }
 }
@@ -232,6 +232,12 @@ impl Run {
             Self::Done(looked) | Self::Later(looked) => Self::Later(looked),
         }
     }
+}
+
+/// Whether nobody writes the message any more that an errand leads to. Whoever posted the errand may be about to, and not for
+/// the first time: where a reply was lost it is sent again, and may have come and gone by then.
+fn is_settled(due: Moment, boundary: Moment) -> bool {
+    due.plus(HOUR_MARGIN).has_passed(boundary)
 }
 
 /// Whether there may be more of a blob than can be found by now: listings may be behind, and whoever was writing it for a

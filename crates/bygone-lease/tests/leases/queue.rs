@@ -278,6 +278,7 @@ async fn dead_letters_stay_for_their_keep_and_then_go() {
     shelf.pass(TICK);
     sweep(&shelf).await;
     assert_eq!(shelf.store.dead_letters(&queue(), 5).await.unwrap().len(), 0);
+    shelf.sweep_for_days().await;
     assert_eq!(shelf.keys("jobs/.lease-index/20").await, [""; 0]);
 }
 

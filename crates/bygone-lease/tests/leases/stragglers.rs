@@ -2,15 +2,15 @@
 //! nothing that no record names is left.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bygone_core::ClockReading;
 use bygone_lease::storage::{
-    Capabilities, Counting, Expected, Listing, Memory, Request, Storage, StorageError, Stored, Version,
+    Capabilities, Counting, Expected, Fault, Faulty, Listing, Memory, Request, Storage, StorageError, Stored, Version,
 };
-use bygone_lease::{Error, IfVersion, LeaseStore, Options, SeededChance, Swept};
+use bygone_lease::{Enqueue, Error, IfVersion, LeaseStore, Options, Queue, QueueName, SeededChance, Swept};
 use bytes::Bytes;
 use futures_util::FutureExt;
 
@@ -163,7 +163,10 @@ async fn an_entry_into_an_hour_that_was_taken_off_its_list_is_found() {
         let is_entry = matches!(request, Request::Put(path) if path.starts_with("jobs/.lease-index/20"));
         if is_entry && !is_paused.swap(true, Ordering::Relaxed) {
             sweeper.pass(180 * MINUTE);
-            sweeper.sweep(Swept::Leases).now_or_never().unwrap();
+            for _ in 0..2 {
+                sweeper.sweep(Swept::Leases).now_or_never().unwrap();
+                sweeper.pass(2 * MINUTE);
+            }
         }
         false
     };
@@ -172,5 +175,33 @@ async fn an_entry_into_an_hour_that_was_taken_off_its_list_is_found() {
     assert_eq!(shelf.keys("jobs/meta/").await.len(), 1);
     shelf.sweep_for_days().await;
     assert_eq!(shelf.keys("jobs/meta/").await, [""; 0], "nobody asks for it again, and it goes");
+    assert_eq!(shelf.keys("jobs/.lease-index/20").await, [""; 0]);
+}
+
+/// The reply to a message is lost, and the message is past its time and swept before it is sent again.
+#[tokio::test]
+async fn a_message_that_is_sent_again_after_its_time_is_found() {
+    let shelf = Shelf::new().await;
+    let (sweeper, sent) = (beside(&shelf), AtomicU32::new(0));
+    let queue = Queue { namespace: namespace(), name: QueueName::new("mail").unwrap() };
+    let script = move |request: Request<'_>| match request {
+        Request::Put(path) if path.starts_with("jobs/q/mail/msg/") => {
+            if sent.fetch_add(1, Ordering::Relaxed) == 0 {
+                return Fault::LostReply;
+            }
+            sweeper.pass(MINUTE);
+            assert_eq!(sweeper.sweep(Swept::Leases).now_or_never().unwrap().tally.removed, 1);
+            assert_eq!(sweeper.keys("jobs/q/").now_or_never().unwrap(), [""; 0]);
+            Fault::None
+        }
+        _ => Fault::None,
+    };
+    let faulty = Faulty::new(Arc::clone(&shelf.storage), shelf.clock.clone(), script);
+    let sender = over(&shelf, faulty).await;
+    let message = Enqueue { ttl: Some(MINUTE / 2), payload: b"short".to_vec(), ..Enqueue::default() };
+    sender.enqueue(&queue, &message).await.unwrap();
+    assert_eq!(shelf.keys("jobs/q/").await.len(), 1);
+    shelf.sweep_for_days().await;
+    assert_eq!(shelf.keys("jobs/q/").await, [""; 0], "nobody asks the queue, and it goes");
     assert_eq!(shelf.keys("jobs/.lease-index/20").await, [""; 0]);
 }
