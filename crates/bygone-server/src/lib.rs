@@ -7,6 +7,6 @@ mod daemon;
 mod estate;
 mod ledger;
 
-pub use daemon::{Daemon, Happening, NotStarted, What};
+pub use daemon::{Daemon, Happening, NotStarted, RunningPolicy, RunningSweep, What};
 pub use estate::{Bound, Estate, PolicyCard};
-pub use ledger::{Cause, DayCount, Ledger, LedgerError, Past, Standing, Wanted};
+pub use ledger::{Cause, DayCount, Ledger, LedgerError, Past, PastRun, Standing, Wanted};

@@ -68,6 +68,8 @@ impl Lane {
             tokio::select! {
                 () = self.stop.cancelled() => {}
                 request = self.requests.recv() => match request {
+                    // Whoever does not wait for the answer gets no sweep.
+                    Some(Request { answer, .. }) if answer.is_closed() => {}
                     Some(Request { policies, consents, answer }) => {
                         let _ = self.sweep(&*estate, Cause::Request, policies, &consents, Some(answer)).await;
                     }
@@ -115,13 +117,18 @@ impl Lane {
         let cards = cards_of(estate, &self.source);
         let gate = turn.clone().map(|turn| turn as Arc<dyn Gate>);
         let jobs: Vec<Job> = jobs.into_iter().map(|job| self.ready(job, &cards, consents, gate.as_ref())).collect();
-        let sweep = Sweep::new(Arc::clone(&self.shared.clock), boundary).cancelled_by(self.stop.clone());
+        let stop = self.stop.child_token();
+        let sweep = Sweep::new(Arc::clone(&self.shared.clock), boundary).cancelled_by(stop.clone());
         let id = sweep.id();
+        let recorder = Recorder::new(id, boundary.instant(), &policies, self.shared.watchers.clone());
         if let Err(error) = self.shared.ledger.begin(id, cause, policies).await {
             tracing::error!(%error, sweep = %id, "the ledger does not take the beginning of a sweep");
         }
-        answer.map(|answer| answer.send(Ok(id)));
-        self.record(sweep, jobs).await;
+        self.shared.running().insert(id, Arc::clone(&recorder));
+        if answer.is_some_and(|answer| answer.send(Ok(id)).is_err()) {
+            stop.cancel();
+        }
+        self.record(sweep, jobs, &recorder).await;
         if let Some(turn) = turn {
             turn.give_back().await;
         }
@@ -146,20 +153,22 @@ impl Lane {
     }
 
     /// Runs a sweep that has begun, with the ledger beside it.
-    async fn record(&self, sweep: Sweep, jobs: Vec<Job>) {
-        let Shared { ledger, clock, watchers, .. } = &*self.shared;
-        let recorder = Recorder::new(sweep.id(), watchers.clone());
+    async fn record(&self, sweep: Sweep, jobs: Vec<Job>, recorder: &Arc<Recorder>) {
+        let Shared { ledger, clock, .. } = &*self.shared;
         let over = CancellationToken::new();
-        let observer = Arc::clone(&recorder);
+        let observer = Arc::clone(recorder);
         let run = async {
             let report = sweep.observed_by(observer).run(jobs).await;
             over.cancel();
             report
         };
         let (report, ()) = tokio::join!(run, recorder.keep(ledger, &**clock, &over));
-        if let Err(error) = ledger.end(&report).await {
+        if let Err(error) = ledger.end(&report, recorder.backlogs()).await {
             tracing::error!(%error, sweep = %report.sweep, "the ledger does not take the end of a sweep");
         }
+        // Those who hear of the end find the report.
+        self.shared.running().remove(&report.sweep);
+        recorder.ended(report.outcome.as_str());
     }
 }
 

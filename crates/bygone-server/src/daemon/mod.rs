@@ -6,7 +6,7 @@ mod recorder;
 mod timetable;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bygone_core::{Clock, Consent};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -16,7 +16,8 @@ use uuid::Uuid;
 
 use self::hold::Holds;
 use self::lane::{Lane, Request};
-pub use self::recorder::{Happening, What};
+use self::recorder::Recorder;
+pub use self::recorder::{Happening, RunningPolicy, RunningSweep, What};
 use crate::estate::Estate;
 use crate::ledger::Ledger;
 
@@ -53,6 +54,21 @@ struct Shared {
     ledger: Ledger,
     holds: Arc<Holds>,
     watchers: broadcast::Sender<Happening>,
+    /// The sweeps that run: no more than there are lanes.
+    running: Mutex<BTreeMap<Uuid, Arc<Recorder>>>,
+}
+
+impl Shared {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<Uuid, Arc<Recorder>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The lanes, by their sources.
+#[derive(Debug, Default)]
+struct Lanes {
+    are_open: bool,
+    senders: BTreeMap<String, mpsc::Sender<Request>>,
 }
 
 /// Runs policies when their time comes.
@@ -60,13 +76,14 @@ struct Shared {
 pub struct Daemon {
     shared: Arc<Shared>,
     estate: watch::Sender<Arc<dyn Estate>>,
-    lanes: Arc<std::sync::Mutex<BTreeMap<String, mpsc::Sender<Request>>>>,
+    lanes: Arc<Mutex<Lanes>>,
 }
 
 impl Daemon {
     /// A daemon over an estate. It does nothing until it is run.
     pub fn new(estate: Arc<dyn Estate>, ledger: Ledger, clock: Arc<dyn Clock>) -> Self {
-        let shared = Shared { clock, ledger, holds: Arc::default(), watchers: broadcast::Sender::new(WATCHED_MAX) };
+        let watchers = broadcast::Sender::new(WATCHED_MAX);
+        let shared = Shared { clock, ledger, holds: Arc::default(), watchers, running: Mutex::default() };
         Self { shared: Arc::new(shared), estate: watch::Sender::new(estate), lanes: Arc::default() }
     }
 
@@ -81,7 +98,7 @@ impl Daemon {
                 changed = estate.changed() => if changed.is_err() { break },
             }
         }
-        self.lanes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
+        *self.lanes() = Lanes::default();
         while let Some(ended) = running.join_next().await {
             if let Err(error) = ended {
                 tracing::error!(%error, "a lane has ended by a panic");
@@ -93,16 +110,27 @@ impl Daemon {
     fn open_lanes(&self, running: &mut JoinSet<()>, stop: &CancellationToken) {
         let estate = Arc::clone(&self.estate.borrow());
         let sources: BTreeSet<&str> = estate.policies().iter().map(|card| card.source.as_str()).collect();
-        let mut lanes = self.lanes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut lanes = self.lanes();
+        lanes.are_open = true;
         for source in sources {
-            if !lanes.contains_key(source) {
+            if !lanes.senders.contains_key(source) {
                 let (sender, requests) = mpsc::channel(REQUESTS_MAX);
                 let (shared, estate) = (Arc::clone(&self.shared), self.estate.subscribe());
                 let lane = Lane::new(source.to_owned(), shared, estate, requests, stop.clone());
                 running.spawn(lane.run());
-                lanes.insert(source.to_owned(), sender);
+                lanes.senders.insert(source.to_owned(), sender);
             }
         }
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it runs, with all its lanes.
+    pub fn is_running(&self) -> bool {
+        let lanes = self.lanes();
+        lanes.are_open && !lanes.senders.values().any(mpsc::Sender::is_closed)
     }
 
     /// Goes on with another estate: a configuration that has changed. What runs ends under the old one.
@@ -125,6 +153,17 @@ impl Daemon {
         self.shared.watchers.subscribe()
     }
 
+    /// How far a sweep has come that runs, and what happens from there on; `None` where none of that name runs.
+    pub fn attend(&self, sweep: Uuid) -> Option<(RunningSweep, broadcast::Receiver<Happening>)> {
+        let recorder = self.shared.running().get(&sweep).cloned();
+        recorder.map(|recorder| recorder.attend())
+    }
+
+    /// The clock that it goes by.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
     /// Pauses a policy, or all of them. A run under way ends before its next page.
     pub fn pause(&self, policy: Option<&str>) {
         self.shared.holds.set(policy, true);
@@ -141,10 +180,12 @@ impl Daemon {
     }
 
     /// Sweeps policies of one source as soon as its lane is free, and tells the sweep's name once it has begun.
+    ///
+    /// Whoever does not wait for that gets no sweep: nothing is removed that nobody knows the name of.
     pub async fn sweep(&self, policies: Vec<String>, consents: BTreeMap<String, Consent>) -> Result<Uuid, NotStarted> {
         let source = self.source_of(&policies)?;
         let (answer, answered) = oneshot::channel();
-        let lane = self.lanes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(&source).cloned();
+        let lane = self.lanes().senders.get(&source).cloned();
         let request = Request { policies, consents, answer };
         match lane.ok_or(NotStarted::Ending)?.try_send(request) {
             Ok(()) => answered.await.unwrap_or(Err(NotStarted::Ending)),

@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, named_params};
 use uuid::Uuid;
 
-use super::{Cause, DayCount, Entry, LedgerError, Past, Standing, Wanted};
+use super::{Cause, DayCount, Entry, LedgerError, Past, PastRun, Standing, Wanted};
 
 /// Marks the file as ours, in its header: `bylg` in ASCII.
 const APPLICATION_ID: i32 = 0x6279_6c67;
-const FORMAT: i32 = 1;
+const FORMAT: i32 = 2;
 /// A reader of the file, `sqlite3` for example, may hold it for a moment.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 /// What stands where a sweep has no outcome because its daemon was gone before its end.
@@ -38,6 +38,7 @@ const TABLES: &str = "
         cleared INTEGER NOT NULL DEFAULT 0,
         kept_back INTEGER NOT NULL DEFAULT 0,
         lag_seconds INTEGER,
+        backlog INTEGER,
         PRIMARY KEY (sweep, policy)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX run_of_policy ON run (policy, sweep);
@@ -133,7 +134,7 @@ pub(super) fn end(conn: &mut Connection, entry: &Entry, at: Timestamp) -> rusqli
     if ended > 0 {
         let mut end_run = change.prepare(
             "UPDATE run SET outcome = :outcome, ended_ms = :at, removed = :removed, cleared = :cleared,
-                            kept_back = :kept_back, lag_seconds = :lag
+                            kept_back = :kept_back, lag_seconds = :lag, backlog = :backlog
              WHERE sweep = :sweep AND policy = :policy",
         )?;
         for run in &entry.runs {
@@ -141,6 +142,7 @@ pub(super) fn end(conn: &mut Connection, entry: &Entry, at: Timestamp) -> rusqli
                 ":sweep": &id, ":policy": run.policy, ":outcome": run.outcome.as_str(), ":at": at.as_millisecond(),
                 ":removed": count(run.tally.removed), ":cleared": count(run.tally.cleared),
                 ":kept_back": count(run.tally.kept_back.total()), ":lag": count(run.lag_seconds),
+                ":backlog": entry.backlogs.get(&run.policy).copied().map(count),
             })?;
         }
     }
@@ -148,19 +150,40 @@ pub(super) fn end(conn: &mut Connection, entry: &Entry, at: Timestamp) -> rusqli
     Ok(ended > 0)
 }
 
+/// What is told of a sweep, in the order in which [`past`] reads it.
+const PAST: &str = "SELECT id, began_ms, ended_ms, cause, outcome,
+            (SELECT coalesce(sum(removed), 0) FROM run WHERE run.sweep = sweep.id),
+            (SELECT json_group_array(policy) FROM run WHERE run.sweep = sweep.id)
+     FROM sweep";
+
+pub(super) fn sweep(conn: &Connection, sweep: Uuid) -> rusqlite::Result<Option<Past>> {
+    conn.prepare_cached(&format!("{PAST} WHERE id = ?1"))?.query_row([sweep.to_string()], past).optional()
+}
+
 pub(super) fn list(conn: &Connection, wanted: &Wanted) -> rusqlite::Result<Vec<Past>> {
-    let mut statement = conn.prepare_cached(
-        "SELECT id, began_ms, ended_ms, cause, outcome,
-                (SELECT coalesce(sum(removed), 0) FROM run WHERE run.sweep = sweep.id),
-                (SELECT json_group_array(policy) FROM run WHERE run.sweep = sweep.id)
-         FROM sweep
+    let mut statement = conn.prepare_cached(&format!(
+        "{PAST}
          WHERE (:before IS NULL OR id < :before)
            AND (:policy IS NULL OR EXISTS (SELECT 1 FROM run WHERE run.sweep = sweep.id AND run.policy = :policy))
          ORDER BY id DESC LIMIT :limit",
-    )?;
+    ))?;
     let before = wanted.before.map(|before| before.to_string());
     let parameters = named_params! { ":before": before, ":policy": wanted.policy, ":limit": wanted.limit };
     statement.query_map(parameters, past)?.collect()
+}
+
+pub(super) fn runs(conn: &Connection, sweep: Uuid) -> rusqlite::Result<Vec<PastRun>> {
+    let mut statement =
+        conn.prepare_cached("SELECT policy, outcome, removed, cleared FROM run WHERE sweep = ?1 ORDER BY policy")?;
+    let rows = statement.query_map([sweep.to_string()], |row| {
+        Ok(PastRun {
+            policy: row.get(0)?,
+            outcome: row.get(1)?,
+            removed: u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
+            cleared: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
+        })
+    })?;
+    rows.collect()
 }
 
 fn past(row: &Row<'_>) -> rusqlite::Result<Past> {
@@ -185,7 +208,7 @@ pub(super) fn report(conn: &Connection, sweep: Uuid) -> rusqlite::Result<Option<
 pub(super) fn standing(conn: &Connection, policy: &str) -> rusqlite::Result<Standing> {
     let last = conn
         .prepare_cached(
-            "SELECT sweep, ended_ms, outcome, removed, kept_back, lag_seconds FROM run
+            "SELECT sweep, ended_ms, outcome, removed, kept_back, lag_seconds, backlog FROM run
              WHERE policy = ?1 AND ended_ms IS NOT NULL ORDER BY sweep DESC LIMIT 1",
         )?
         .query_row([policy], |row| {
@@ -196,6 +219,7 @@ pub(super) fn standing(conn: &Connection, policy: &str) -> rusqlite::Result<Stan
                 removed: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
                 kept_back: u64::try_from(row.get::<_, i64>(4)?).unwrap_or(0),
                 lag_seconds: row.get::<_, Option<i64>>(5)?.and_then(|lag| u64::try_from(lag).ok()),
+                backlog: row.get::<_, Option<i64>>(6)?.and_then(|backlog| u64::try_from(backlog).ok()),
                 completed: None,
             })
         })

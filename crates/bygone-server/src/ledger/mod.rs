@@ -7,6 +7,7 @@
 
 mod file;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -89,6 +90,19 @@ pub struct Past {
     pub policies: Vec<String>,
 }
 
+/// A policy's run in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastRun {
+    /// The policy.
+    pub policy: String,
+    /// How it ended, once it has.
+    pub outcome: Option<String>,
+    /// Items removed.
+    pub removed: u64,
+    /// Items cleared.
+    pub cleared: u64,
+}
+
 /// How a policy stands, by its last runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Standing {
@@ -104,6 +118,8 @@ pub struct Standing {
     pub kept_back: u64,
     /// How far behind it left the policy.
     pub lag_seconds: Option<u64>,
+    /// What it left that was bygone, where that was counted.
+    pub backlog: Option<u64>,
     /// When a run was last complete.
     pub completed: Option<Timestamp>,
 }
@@ -123,6 +139,7 @@ struct Entry {
     outcome: &'static str,
     report: String,
     runs: Vec<PolicyReport>,
+    backlogs: BTreeMap<String, u64>,
 }
 
 /// The history of sweeps.
@@ -158,16 +175,32 @@ impl Ledger {
         self.with(move |conn| file::progress(conn, sweep, &policy, &so_far)).await
     }
 
-    /// A sweep has ended. Of one that has ended already nothing is changed, and the answer is false.
-    pub async fn end(&self, report: &Report) -> Result<bool, LedgerError> {
+    /// A sweep has ended, and its policies have left so much undone, where that is known. Of one that has ended already
+    /// nothing is changed, and the answer is false.
+    pub async fn end(
+        &self,
+        report: &Report,
+        backlogs: impl IntoIterator<Item = (String, u64)>,
+    ) -> Result<bool, LedgerError> {
         let entry = Entry {
             sweep: report.sweep,
             outcome: report.outcome.as_str(),
             report: serde_json::to_string(report).map_err(LedgerError::Report)?,
             runs: report.policies.clone(),
+            backlogs: backlogs.into_iter().collect(),
         };
         let now = self.clock.now();
         self.with(move |conn| file::end(conn, &entry, now)).await
+    }
+
+    /// One sweep; `None` where there is none of that name.
+    pub async fn sweep(&self, sweep: Uuid) -> Result<Option<Past>, LedgerError> {
+        self.with(move |conn| file::sweep(conn, sweep)).await
+    }
+
+    /// The runs of a sweep, with what is known of them without its report.
+    pub async fn runs(&self, sweep: Uuid) -> Result<Vec<PastRun>, LedgerError> {
+        self.with(move |conn| file::runs(conn, sweep)).await
     }
 
     /// Sweeps, the newest first.
@@ -184,6 +217,11 @@ impl Ledger {
     pub async fn standing(&self, policy: &str) -> Result<Standing, LedgerError> {
         let policy = policy.to_owned();
         self.with(move |conn| file::standing(conn, &policy)).await
+    }
+
+    /// How several policies stand, in their order.
+    pub async fn standings(&self, policies: Vec<String>) -> Result<Vec<Standing>, LedgerError> {
+        self.with(move |conn| policies.iter().map(|policy| file::standing(conn, policy)).collect()).await
     }
 
     /// What a policy removed on each day since a moment; days without anything are left out.

@@ -189,3 +189,55 @@ async fn another_estate_takes_over_and_what_runs_ends_under_the_old_one() {
     assert_eq!(running.sweep("a-p").await, Err(NotStarted::NoSuchPolicy("a-p".into())));
     running.end().await;
 }
+
+#[tokio::test]
+async fn who_does_not_wait_for_the_answer_gets_no_sweep() {
+    let (p, q) = (shelf(50), shelf(5));
+    let running = Running::over(Arc::new(Shelves::new(&[("a-p", &p, None), ("a-q", &q, None)]).slowly())).await;
+    running.sweep("a-p").await.unwrap();
+    let mut asked = Box::pin(running.daemon.sweep(vec!["a-q".into()], BTreeMap::new()));
+    tokio::select! {
+        biased;
+        answer = &mut asked => panic!("the lane was busy: {answer:?}"),
+        () = std::future::ready(()) => drop(asked),
+    }
+    // Behind it in the lane.
+    running.sweep("a-p").await.unwrap();
+    assert_eq!((p.keys().len(), q.keys().len()), (1, 6));
+    assert_eq!(running.end().await.len(), 2);
+}
+
+#[tokio::test]
+async fn who_comes_in_the_middle_is_told_what_was_and_hears_the_rest_once() {
+    let p = shelf(60);
+    let running = Running::over(Arc::new(Shelves::new(&[("a-p", &p, None)]).slowly())).await;
+    let mut watcher = running.daemon.watch();
+    let sweep = running.sweep("a-p").await.unwrap();
+    happens(&mut watcher, |what| matches!(what, What::Page { so_far, .. } if so_far.removed == 20)).await;
+    let (so_far, mut rest) = running.daemon.attend(sweep).unwrap();
+    let policy = &so_far.policies[0];
+    assert_eq!((policy.policy.as_str(), policy.outcome, policy.so_far.removed), ("a-p", None, policy.pages));
+    assert_eq!(policy.backlog, Some(60 - policy.pages));
+    let mut removed = policy.so_far.removed;
+    loop {
+        match rest.recv().await.unwrap().what {
+            What::Page { so_far, .. } => {
+                removed += 1;
+                assert_eq!(so_far.removed, removed);
+            }
+            What::PolicyEnded { .. } => {}
+            ended => break assert_eq!(ended, What::SweepEnded { outcome: "complete" }),
+        }
+    }
+    assert_eq!(removed, 60);
+    assert!(running.daemon.attend(sweep).is_none());
+    assert!(
+        running.daemon.ledger().report(sweep).await.unwrap().is_some(),
+        "those who hear of the end find the report"
+    );
+    assert_eq!(running.daemon.ledger().standing("a-p").await.unwrap().backlog, Some(0));
+    assert!(running.daemon.is_running());
+    let daemon = running.daemon.clone();
+    running.end().await;
+    assert!(!daemon.is_running());
+}

@@ -58,7 +58,7 @@ async fn a_sweep_is_told_of_while_it_runs_and_after() {
 
     clock.advance(Duration::from_secs(60));
     let outcomes = [("p", Outcome::Complete, 5), ("q", Outcome::Failed, 0)];
-    assert!(ledger.end(&report(FIRST, &outcomes)).await.unwrap());
+    assert!(ledger.end(&report(FIRST, &outcomes), [("p".to_owned(), 11)]).await.unwrap());
     let ended = ledger.list(everything()).await.unwrap().remove(0);
     assert_eq!(ended.ended, Some(at("2026-11-18T00:01:00Z")));
     assert_eq!((ended.outcome.as_deref(), ended.removed), (Some("partial"), 5));
@@ -67,6 +67,7 @@ async fn a_sweep_is_told_of_while_it_runs_and_after() {
 
     let (p, q) = (ledger.standing("p").await.unwrap(), ledger.standing("q").await.unwrap());
     assert_eq!((p.sweep, p.outcome.as_deref(), p.removed, p.lag_seconds), (Some(FIRST), Some("complete"), 5, Some(7)));
+    assert_eq!((p.backlog, q.backlog), (Some(11), None));
     assert_eq!((p.completed, q.completed), (Some(at("2026-11-18T00:01:00Z")), None));
     assert_eq!(q.outcome.as_deref(), Some("failed"));
 }
@@ -77,11 +78,11 @@ async fn a_sweep_ends_once() {
     let clock = Arc::new(ManualClock::at(at("2026-11-18T00:00:00Z")));
     let ledger = open(directory.path(), &clock).await;
     ledger.begin(FIRST, Cause::Request, vec!["p".into()]).await.unwrap();
-    assert!(ledger.end(&report(FIRST, &[("p", Outcome::Complete, 5)])).await.unwrap());
-    assert!(!ledger.end(&report(FIRST, &[("p", Outcome::Failed, 9)])).await.unwrap());
+    assert!(ledger.end(&report(FIRST, &[("p", Outcome::Complete, 5)]), []).await.unwrap());
+    assert!(!ledger.end(&report(FIRST, &[("p", Outcome::Failed, 9)]), []).await.unwrap());
     ledger.progress(FIRST, "p".into(), Tally::removed(77)).await.unwrap();
     assert_eq!(ledger.list(everything()).await.unwrap()[0].removed, 5);
-    assert!(!ledger.end(&report(SECOND, &[])).await.unwrap(), "one that never began");
+    assert!(!ledger.end(&report(SECOND, &[]), []).await.unwrap(), "one that never began");
 }
 
 #[tokio::test]
@@ -108,7 +109,7 @@ async fn the_newest_come_first_page_by_page_and_by_policy() {
     for (number, policy) in (1..=6).zip(["p", "q", "p", "q", "p", "p"]) {
         let sweep = Uuid::from_u128(number);
         ledger.begin(sweep, Cause::Schedule, vec![policy.into()]).await.unwrap();
-        ledger.end(&report(sweep, &[(policy, Outcome::Complete, 1 << number)])).await.unwrap();
+        ledger.end(&report(sweep, &[(policy, Outcome::Complete, 1 << number)]), []).await.unwrap();
         clock.advance(Duration::from_secs(30));
     }
     let ids = async |wanted| -> Vec<u128> {
