@@ -117,6 +117,8 @@ impl<'a> PolicyRun<'a> {
         self.items_left = self.items_left.saturating_sub(tally.examined);
         let survey = target.survey(self.boundary).await?;
         report.requests += survey.requests;
+        // Where others have freed items of it, it may run again.
+        report.bygone = survey.bygone.map(|bygone| bygone + report.tally.done());
         warn(report, survey.warnings.clone());
         self.check_consent(target, consent.after(report.tally.examined), &survey).await?;
         report.tally.examined += survey.unreadable;

@@ -49,6 +49,9 @@ pub struct PolicyReport {
     pub help: Option<String>,
     /// What a person should know about these numbers.
     pub warnings: Vec<String>,
+    /// How many items were bygone when it began, where that is known; for the history, not for the report.
+    #[serde(skip)]
+    pub bygone: Option<u64>,
     /// What kind of thing went wrong; for exit codes, not for the report.
     #[serde(skip)]
     pub error_kind: Option<ErrorKind>,
@@ -86,6 +89,7 @@ mod tests {
                 error: None,
                 help: None,
                 warnings: vec![],
+                bygone: Some(3),
                 error_kind: None,
             }],
         };

@@ -242,6 +242,7 @@ fn empty_report(policy: String, source: String) -> PolicyReport {
         error: None,
         help: None,
         warnings: Vec::new(),
+        bygone: None,
         error_kind: None,
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bygone_core::{Boundary, Gate, Job, Schedule, TargetError, Turn};
@@ -20,6 +21,18 @@ pub struct PolicyCard {
     pub schedule: Option<Schedule>,
     /// What must be open for it to run.
     pub gates: Vec<Arc<dyn Gate>>,
+    /// How far apart complete runs may be at least, whatever the schedule says: one with a window may have to wait for it.
+    pub interval_least: Duration,
+    /// How long items may stay past their time before somebody is told.
+    pub lag_max: Option<Duration>,
+}
+
+impl PolicyCard {
+    /// A policy that never runs by itself, and that nothing holds back.
+    pub fn new(name: impl Into<String>, source: impl Into<String>) -> Self {
+        let (name, source, interval_least) = (name.into(), source.into(), Duration::ZERO);
+        Self { name, source, schedule: None, gates: Vec::new(), interval_least, lag_max: None }
+    }
 }
 
 /// Policies of a source, bound for one sweep.

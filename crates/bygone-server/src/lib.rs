@@ -6,7 +6,9 @@
 mod daemon;
 mod estate;
 mod ledger;
+mod watch;
 
 pub use daemon::{Daemon, Happening, NotStarted, RunningPolicy, RunningSweep, What};
 pub use estate::{Bound, Estate, PolicyCard};
-pub use ledger::{Cause, DayCount, Ledger, LedgerError, Past, PastRun, Standing, Wanted};
+pub use ledger::{Cause, DayCount, Ledger, LedgerError, Past, PastRun, Run, Standing, Trouble, Wanted};
+pub use watch::{Alarm, AlarmKind, AlarmRules};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bygone_core::{Consent, Gate, Job, Sweep};
+use bygone_core::{Consent, Gate, Job, Observer, Sweep};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -52,9 +52,9 @@ impl Lane {
 
     /// Sweeps when it is time, until told to stop.
     pub(super) async fn run(mut self) {
-        self.look_back().await;
         while !self.stop.is_cancelled() {
             let estate = Arc::clone(&self.estate.borrow_and_update());
+            self.look_back(&*estate).await;
             let now = self.shared.clock.now();
             let cards = cards_of(&*estate, &self.source);
             let due = self.timetable.take_due(&cards, now);
@@ -71,6 +71,8 @@ impl Lane {
                     // Whoever does not wait for the answer gets no sweep.
                     Some(Request { answer, .. }) if answer.is_closed() => {}
                     Some(Request { policies, consents, answer }) => {
+                        // It may have changed since: whoever asks means what is there now.
+                        let estate = Arc::clone(&self.estate.borrow());
                         let _ = self.sweep(&*estate, Cause::Request, policies, &consents, Some(answer)).await;
                     }
                     None => return,
@@ -82,12 +84,14 @@ impl Lane {
     }
 
     /// A time that came while nobody was there is made up for, once.
-    async fn look_back(&mut self) {
-        let estate = Arc::clone(&self.estate.borrow());
-        for card in cards_of(&*estate, &self.source) {
-            match self.shared.ledger.standing(&card.name).await {
-                Ok(standing) => standing.ended.into_iter().for_each(|ended| self.timetable.see(&card.name, ended)),
-                Err(error) => tracing::error!(%error, policy = card.name, "the ledger does not tell of the last run"),
+    async fn look_back(&mut self, estate: &dyn Estate) {
+        for card in cards_of(estate, &self.source) {
+            if self.shared.lately.knows(&card.name) {
+                continue;
+            }
+            let last = self.shared.look_back(&card.name).await;
+            if let Some(ended) = last {
+                self.timetable.see(&card.name, ended);
             }
         }
     }
@@ -156,7 +160,7 @@ impl Lane {
     async fn record(&self, sweep: Sweep, jobs: Vec<Job>, recorder: &Arc<Recorder>) {
         let Shared { ledger, clock, .. } = &*self.shared;
         let over = CancellationToken::new();
-        let observer = Arc::clone(recorder);
+        let observer = self.shared.meter.of_source(&self.source, Arc::clone(recorder) as Arc<dyn Observer>);
         let run = async {
             let report = sweep.observed_by(observer).run(jobs).await;
             over.cancel();
@@ -165,6 +169,9 @@ impl Lane {
         let (report, ()) = tokio::join!(run, recorder.keep(ledger, &**clock, &over));
         if let Err(error) = ledger.end(&report, recorder.backlogs()).await {
             tracing::error!(%error, sweep = %report.sweep, "the ledger does not take the end of a sweep");
+        }
+        for run in &report.policies {
+            self.shared.look_back(&run.policy).await;
         }
         // Those who hear of the end find the report.
         self.shared.running().remove(&report.sweep);

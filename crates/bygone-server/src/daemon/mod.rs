@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bygone_core::{Clock, Consent};
+use jiff::Timestamp;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -18,8 +19,9 @@ use self::hold::Holds;
 use self::lane::{Lane, Request};
 use self::recorder::Recorder;
 pub use self::recorder::{Happening, RunningPolicy, RunningSweep, What};
-use crate::estate::Estate;
-use crate::ledger::Ledger;
+use crate::estate::{Estate, PolicyCard};
+use crate::ledger::{Ledger, LedgerError};
+use crate::watch::{Alarm, AlarmRules, Lately, Meter, RUNS_KEPT, Standing, alarms_of};
 
 /// Sweeps that may wait for their lane; beyond, the daemon says that it has too much to do.
 const REQUESTS_MAX: usize = 16;
@@ -54,6 +56,11 @@ struct Shared {
     ledger: Ledger,
     holds: Arc<Holds>,
     watchers: broadcast::Sender<Happening>,
+    rules: AlarmRules,
+    /// When it began to look after policies.
+    since: Timestamp,
+    lately: Lately,
+    meter: Arc<Meter>,
     /// The sweeps that run: no more than there are lanes.
     running: Mutex<BTreeMap<Uuid, Arc<Recorder>>>,
 }
@@ -61,6 +68,21 @@ struct Shared {
 impl Shared {
     fn running(&self) -> MutexGuard<'_, BTreeMap<Uuid, Arc<Recorder>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the last runs of a policy from the ledger, to have them at hand; answers with when the last one ended.
+    async fn look_back(&self, policy: &str) -> Option<Timestamp> {
+        match self.ledger.lately(policy, RUNS_KEPT).await {
+            Ok((runs, completed)) => {
+                let last = runs.first().map(|run| run.ended);
+                self.lately.load(policy, runs, completed);
+                last
+            }
+            Err(error) => {
+                tracing::error!(%error, policy, "the ledger does not tell of the last runs");
+                None
+            }
+        }
     }
 }
 
@@ -80,11 +102,29 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// A daemon over an estate. It does nothing until it is run.
-    pub fn new(estate: Arc<dyn Estate>, ledger: Ledger, clock: Arc<dyn Clock>) -> Self {
-        let watchers = broadcast::Sender::new(WATCHED_MAX);
-        let shared = Shared { clock, ledger, holds: Arc::default(), watchers, running: Mutex::default() };
-        Self { shared: Arc::new(shared), estate: watch::Sender::new(estate), lanes: Arc::default() }
+    /// A daemon over an estate. It does nothing until it is run; but it knows what was held before.
+    pub async fn new(
+        estate: Arc<dyn Estate>,
+        ledger: Ledger,
+        clock: Arc<dyn Clock>,
+        rules: AlarmRules,
+    ) -> Result<Self, LedgerError> {
+        let holds = Holds::default();
+        for held in ledger.holds().await? {
+            holds.set(held.as_deref(), true);
+        }
+        let shared = Shared {
+            since: clock.now(),
+            clock,
+            ledger,
+            rules,
+            holds: Arc::new(holds),
+            watchers: broadcast::Sender::new(WATCHED_MAX),
+            running: Mutex::default(),
+            lately: Lately::default(),
+            meter: Arc::new(Meter::new()),
+        };
+        Ok(Self { shared: Arc::new(shared), estate: watch::Sender::new(estate), lanes: Arc::default() })
     }
 
     /// Runs until told to stop: then no further page begins, and it ends when those under way are committed.
@@ -164,14 +204,20 @@ impl Daemon {
         &self.shared.clock
     }
 
-    /// Pauses a policy, or all of them. A run under way ends before its next page.
-    pub fn pause(&self, policy: Option<&str>) {
+    /// Pauses a policy, or all of them, until somebody lets it go on: also over a restart. A run under way ends before its
+    /// next page.
+    pub async fn pause(&self, policy: Option<&str>) -> Result<(), LedgerError> {
+        // At once, even where the ledger does not answer.
         self.shared.holds.set(policy, true);
+        self.shared.ledger.hold(policy, true).await
     }
 
     /// Lets a policy, or all of them, go on.
-    pub fn resume(&self, policy: Option<&str>) {
+    pub async fn resume(&self, policy: Option<&str>) -> Result<(), LedgerError> {
+        // Not before it is written down: what was held must not come back with the next start.
+        self.shared.ledger.hold(policy, false).await?;
         self.shared.holds.set(policy, false);
+        Ok(())
     }
 
     /// Why a policy is held, if it is.
@@ -192,6 +238,37 @@ impl Daemon {
             Err(mpsc::error::TrySendError::Full(_)) => Err(NotStarted::TooMany),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(NotStarted::Ending),
         }
+    }
+
+    /// What a person should look at.
+    pub fn alarms(&self) -> Vec<Alarm> {
+        let (estate, now) = (self.estate(), self.shared.clock.now());
+        estate.policies().iter().flat_map(|card| self.alarms_of(card, now)).collect()
+    }
+
+    fn alarms_of(&self, card: &PolicyCard, now: Timestamp) -> Vec<Alarm> {
+        let Shared { lately, rules, since, .. } = &*self.shared;
+        alarms_of(card, &lately.of(&card.name), *rules, *since, now)
+    }
+
+    /// All numbers, as text that Prometheus reads.
+    pub fn metrics(&self) -> Result<String, std::fmt::Error> {
+        let (estate, now) = (self.estate(), self.shared.clock.now());
+        let standing = |card: &PolicyCard| {
+            let recent = self.shared.lately.of(&card.name);
+            Standing {
+                policy: card.name.clone(),
+                source: card.source.clone(),
+                lag_seconds: recent.runs.front().and_then(|run| run.lag_seconds),
+                backlog: recent.runs.front().and_then(|run| run.backlog),
+                completed: recent.completed,
+                next_run: card.schedule.as_ref().and_then(|schedule| schedule.next_after(now, &card.name)),
+                is_held: self.held(&card.name).is_some(),
+                alarms: self.alarms_of(card, now),
+            }
+        };
+        let standings: Vec<Standing> = estate.policies().iter().map(standing).collect();
+        self.shared.meter.text(&standings)
     }
 
     fn source_of(&self, policies: &[String]) -> Result<String, NotStarted> {

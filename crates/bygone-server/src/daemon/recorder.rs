@@ -192,6 +192,7 @@ impl RunningPolicy {
 
     fn ended(&mut self, report: &PolicyReport) -> What {
         self.so_far.clone_from(&report.tally);
+        self.backlog = report.bygone.map(|bygone| bygone.saturating_sub(report.tally.done()));
         self.outcome = Some(report.outcome.as_str());
         What::PolicyEnded { outcome: report.outcome.as_str() }
     }

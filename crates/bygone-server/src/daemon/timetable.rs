@@ -52,7 +52,7 @@ mod tests {
 
     fn card(name: &str, cron: &str) -> PolicyCard {
         let schedule = Some(Schedule::cron(cron, TimeZone::UTC).unwrap());
-        PolicyCard { name: name.into(), source: "s".into(), schedule, gates: Vec::new() }
+        PolicyCard { schedule, ..PolicyCard::new(name, "s") }
     }
 
     fn at(text: &str) -> Timestamp {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, named_params};
 use uuid::Uuid;
 
-use super::{Cause, DayCount, Entry, LedgerError, Past, PastRun, Standing, Wanted};
+use super::{Cause, DayCount, Entry, LedgerError, Past, PastRun, Standing, Trouble, Wanted, holds};
 
 /// Marks the file as ours, in its header: `bylg` in ASCII.
 const APPLICATION_ID: i32 = 0x6279_6c67;
@@ -39,6 +39,9 @@ const TABLES: &str = "
         kept_back INTEGER NOT NULL DEFAULT 0,
         lag_seconds INTEGER,
         backlog INTEGER,
+        -- What went wrong, in words, and in a word where that is worth an alarm.
+        error TEXT,
+        trouble TEXT,
         PRIMARY KEY (sweep, policy)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX run_of_policy ON run (policy, sweep);
@@ -74,6 +77,7 @@ fn prepare(path: &Path) -> rusqlite::Result<(Connection, bool)> {
     let is_new = id == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0;
     if is_new {
         setup.execute_batch(TABLES)?;
+        setup.execute_batch(holds::TABLE)?;
         setup.pragma_update(None, "application_id", APPLICATION_ID)?;
         setup.pragma_update(None, "user_version", FORMAT)?;
     }
@@ -134,7 +138,8 @@ pub(super) fn end(conn: &mut Connection, entry: &Entry, at: Timestamp) -> rusqli
     if ended > 0 {
         let mut end_run = change.prepare(
             "UPDATE run SET outcome = :outcome, ended_ms = :at, removed = :removed, cleared = :cleared,
-                            kept_back = :kept_back, lag_seconds = :lag, backlog = :backlog
+                            kept_back = :kept_back, lag_seconds = :lag, backlog = :backlog,
+                            error = :error, trouble = :trouble
              WHERE sweep = :sweep AND policy = :policy",
         )?;
         for run in &entry.runs {
@@ -143,6 +148,7 @@ pub(super) fn end(conn: &mut Connection, entry: &Entry, at: Timestamp) -> rusqli
                 ":removed": count(run.tally.removed), ":cleared": count(run.tally.cleared),
                 ":kept_back": count(run.tally.kept_back.total()), ":lag": count(run.lag_seconds),
                 ":backlog": entry.backlogs.get(&run.policy).copied().map(count),
+                ":error": run.error, ":trouble": run.error_kind.and_then(Trouble::of).map(Trouble::as_str),
             })?;
         }
     }
@@ -245,14 +251,14 @@ pub(super) fn days(conn: &Connection, policy: &str, since: Timestamp) -> rusqlit
     rows.collect()
 }
 
-fn id(row: &Row<'_>, at: usize) -> rusqlite::Result<Uuid> {
+pub(super) fn id(row: &Row<'_>, at: usize) -> rusqlite::Result<Uuid> {
     let text: String = row.get(at)?;
     let unreadable =
         |error| rusqlite::Error::FromSqlConversionFailure(at, rusqlite::types::Type::Text, Box::new(error));
     Uuid::parse_str(&text).map_err(unreadable)
 }
 
-fn instant(millis: i64) -> Timestamp {
+pub(super) fn instant(millis: i64) -> Timestamp {
     Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX)
 }
 

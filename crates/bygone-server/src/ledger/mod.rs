@@ -6,6 +6,8 @@
 //! Old entries go by a policy like any other: `ended_ms` is their deadline.
 
 mod file;
+mod holds;
+mod runs;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,8 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use serde::Serialize;
 use uuid::Uuid;
+
+pub use self::runs::{Run, Trouble};
 
 /// Why the history cannot be kept or told.
 #[derive(Debug, thiserror::Error)]
@@ -222,6 +226,23 @@ impl Ledger {
     /// How several policies stand, in their order.
     pub async fn standings(&self, policies: Vec<String>) -> Result<Vec<Standing>, LedgerError> {
         self.with(move |conn| policies.iter().map(|policy| file::standing(conn, policy)).collect()).await
+    }
+
+    /// The last runs of a policy that ended, the newest first; and when one was last complete.
+    pub async fn lately(&self, policy: &str, limit: u32) -> Result<(Vec<Run>, Option<Timestamp>), LedgerError> {
+        let policy = policy.to_owned();
+        self.with(move |conn| runs::lately(conn, &policy, limit)).await
+    }
+
+    /// What is held; `None` stands for everything.
+    pub(crate) async fn holds(&self) -> Result<Vec<Option<String>>, LedgerError> {
+        self.with(|conn| holds::all(conn)).await
+    }
+
+    /// Holds a policy, or everything, or lets it go.
+    pub(crate) async fn hold(&self, policy: Option<&str>, is_held: bool) -> Result<(), LedgerError> {
+        let (policy, now) = (policy.map(str::to_owned), self.clock.now());
+        self.with(move |conn| holds::set(conn, policy.as_deref(), is_held, now)).await
     }
 
     /// What a policy removed on each day since a moment; days without anything are left out.

@@ -7,33 +7,53 @@ use std::time::Duration;
 
 use bygone_core::memory::Shelf;
 use bygone_core::{CancellationToken, Clock, Schedule, SystemClock};
-use bygone_server::{Daemon, Estate, Happening, Ledger, NotStarted, Past, Wanted, What};
+use bygone_server::{AlarmRules, Daemon, Estate, Happening, Ledger, NotStarted, Past, Wanted, What};
 use tokio::task::JoinHandle;
 
 use crate::shelves::{Shelves, shelf};
 
-struct Running {
-    daemon: Daemon,
+pub(crate) struct Running {
+    pub(crate) daemon: Daemon,
     stop: CancellationToken,
     run: JoinHandle<()>,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Running {
-    async fn over(estate: Arc<dyn Estate>) -> Self {
+    pub(crate) async fn over(estate: Arc<dyn Estate>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let ledger = Ledger::open(&directory.path().join("ledger.db"), Arc::clone(&clock)).await.unwrap();
-        let daemon = Daemon::new(estate, ledger, clock);
+        let daemon = Daemon::new(estate, ledger, clock, AlarmRules::default()).await.unwrap();
+        Self::of(daemon, directory)
+    }
+
+    pub(crate) fn of(daemon: Daemon, directory: tempfile::TempDir) -> Self {
         let stop = CancellationToken::new();
         let run = tokio::spawn({
             let (daemon, stop) = (daemon.clone(), stop.clone());
             async move { daemon.run(stop).await }
         });
-        Self { daemon, stop, run, _directory: directory }
+        Self { daemon, stop, run, directory }
     }
 
-    async fn end(self) -> Vec<Past> {
+    /// Ends it, and leaves its history.
+    pub(crate) async fn leave(self) -> tempfile::TempDir {
+        self.stop.cancel();
+        self.run.await.unwrap();
+        self.directory
+    }
+
+    /// Sweeps a policy, and waits for the end.
+    pub(crate) async fn swept(&self, policy: &str) {
+        let mut watched = self.daemon.watch();
+        let sweep = self.sweep(policy).await.unwrap();
+        let is_end =
+            |happening: &Happening| happening.sweep == sweep && matches!(happening.what, What::SweepEnded { .. });
+        while !is_end(&watched.recv().await.unwrap()) {}
+    }
+
+    pub(crate) async fn end(self) -> Vec<Past> {
         self.stop.cancel();
         self.run.await.unwrap();
         self.daemon.ledger().list(Wanted { before: None, policy: None, limit: 1_000 }).await.unwrap()
@@ -141,20 +161,20 @@ async fn a_pause_stops_a_run_and_keeps_the_next_from_beginning() {
     let mut watcher = running.daemon.watch();
     running.sweep("a-p").await.unwrap();
     happens(&mut watcher, |what| matches!(what, What::Page { .. })).await;
-    running.daemon.pause(Some("a-p"));
+    running.daemon.pause(Some("a-p")).await.unwrap();
     let ended = happens(&mut watcher, |what| matches!(what, What::PolicyEnded { .. })).await;
     assert_eq!(ended.what, What::PolicyEnded { outcome: "held" });
     let left = p.keys().len();
     for (pause, why) in [(Some("a-p"), "the policy is paused"), (None, "everything is paused")] {
-        running.daemon.pause(pause);
+        running.daemon.pause(pause).await.unwrap();
         assert_eq!(running.daemon.held("a-p"), Some(why));
         running.sweep("a-p").await.unwrap();
         happens(&mut watcher, |what| matches!(what, What::SweepEnded { .. })).await;
         assert_eq!(p.keys().len(), left);
     }
-    running.daemon.resume(None);
+    running.daemon.resume(None).await.unwrap();
     assert_eq!(running.daemon.held("a-p"), Some("the policy is paused"));
-    running.daemon.resume(Some("a-p"));
+    running.daemon.resume(Some("a-p")).await.unwrap();
     running.sweep("a-p").await.unwrap();
     is_empty(&p).await;
     running.end().await;

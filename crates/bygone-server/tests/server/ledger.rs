@@ -27,6 +27,7 @@ fn report(sweep: Uuid, policies: &[(&str, Outcome, u64)]) -> Report {
         error: None,
         help: None,
         warnings: Vec::new(),
+        bygone: None,
         error_kind: None,
     };
     let outcome = SweepOutcome::of(policies.iter().map(|(_, outcome, _)| *outcome));

@@ -5,3 +5,4 @@
 mod daemon;
 mod ledger;
 mod shelves;
+mod watch;

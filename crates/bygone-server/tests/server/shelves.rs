@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bygone_core::memory::{Item, MemoryTarget, Shelf};
 use bygone_core::{
-    Boundary, Budget, Clock, Closed, Consent, Gate, Hindrance, Job, Schedule, SystemClock, TargetError, Turn,
+    Boundary, Brake, Budget, Clock, Closed, Consent, Gate, Hindrance, Job, Schedule, SystemClock, TargetError, Turn,
 };
 use bygone_server::{Bound, Estate, PolicyCard};
 use jiff::SignedDuration;
@@ -17,6 +17,7 @@ pub(crate) struct Shelves {
     cards: Vec<PolicyCard>,
     items: Vec<(String, Shelf)>,
     budget: Budget,
+    consent: Consent,
     pub(crate) turn: Arc<TurnOf>,
 }
 
@@ -54,17 +55,22 @@ pub(crate) fn shelf(items: u64) -> Shelf {
 impl Shelves {
     pub(crate) fn new(shelves: &[(&str, &Shelf, Option<Schedule>)]) -> Self {
         let card = |(name, _, schedule): &(&str, &Shelf, Option<Schedule>)| PolicyCard {
-            name: (*name).to_owned(),
-            source: name.split('-').next().unwrap().to_owned(),
             schedule: schedule.clone(),
-            gates: Vec::new(),
+            ..PolicyCard::new(*name, name.split('-').next().unwrap())
         };
         Self {
             cards: shelves.iter().map(card).collect(),
             items: shelves.iter().map(|(name, shelf, _)| ((*name).to_owned(), (*shelf).clone())).collect(),
             budget: Budget::default(),
+            consent: Consent::Released,
             turn: Arc::default(),
         }
+    }
+
+    /// No more than so many items of a policy may go.
+    pub(crate) fn braked(mut self, items: u64) -> Self {
+        self.consent = Consent::Brake(Brake { max_items: Some(items), ..Brake::default() });
+        self
     }
 
     /// One item a page, and a rest after each.
@@ -92,7 +98,7 @@ impl Estate for Shelves {
         let wanted = self.items.iter().filter(|(name, _)| policies.contains(name));
         let job = |(name, shelf): &(String, Shelf)| {
             let target = MemoryTarget::new(name, shelf.clone());
-            Job::new(Box::new(target), self.budget.clone()).with_consent(Consent::Released)
+            Job::new(Box::new(target), self.budget.clone()).with_consent(self.consent)
         };
         Bound { boundary: Boundary::at(SystemClock::new().now()), jobs: wanted.map(job).collect() }
     }

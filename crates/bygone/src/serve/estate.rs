@@ -36,8 +36,7 @@ impl Configured {
             let schedule = policy.schedule.as_ref().map(timed).transpose();
             // The file was read by the same rules.
             let schedule = schedule.map_err(|error| Problem::failed(format!("{}: {error}", policy.name)))?;
-            let (name, source) = (policy.name.clone(), policy.source.clone());
-            cards.push(PolicyCard { name, source, schedule, gates: Vec::new() });
+            cards.push(PolicyCard { schedule, ..PolicyCard::new(&policy.name, &policy.source) });
         }
         Ok(Self { config, cards, clock: Arc::clone(clock) })
     }

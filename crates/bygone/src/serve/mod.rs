@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bygone_core::{CancellationToken, Clock};
-use bygone_server::{Daemon, Ledger};
+use bygone_server::{AlarmRules, Daemon, Ledger};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::estate::Configured;
@@ -40,7 +40,8 @@ pub(crate) async fn run(
     let ledger = ledger.map_err(|error| Problem::failed(error.to_string()))?;
     let estate = Arc::new(Configured::new(config, clock)?);
     announce(&estate, &state);
-    let daemon = Daemon::new(estate, ledger, Arc::clone(clock));
+    let daemon = Daemon::new(estate, ledger, Arc::clone(clock), AlarmRules::default()).await;
+    let daemon = daemon.map_err(|error| Problem::failed(error.to_string()))?;
     let mut running = tokio::spawn({
         let (daemon, stop) = (daemon.clone(), stop.clone());
         async move { daemon.run(stop).await }

@@ -1,0 +1,10 @@
+//! Watching over policies: what a person should look at, and the numbers that machines look at.
+
+mod alarm;
+mod lately;
+mod meter;
+
+pub(crate) use alarm::alarms_of;
+pub use alarm::{Alarm, AlarmKind, AlarmRules};
+pub(crate) use lately::{Lately, RUNS_KEPT};
+pub(crate) use meter::{Meter, Standing};

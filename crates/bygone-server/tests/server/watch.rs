@@ -1,0 +1,80 @@
+//! What is told to those who watch: alarms and numbers.
+
+use std::sync::Arc;
+
+use bygone_core::{Clock, SystemClock};
+use bygone_server::{AlarmKind, AlarmRules, Daemon, Ledger};
+
+use crate::daemon::Running;
+use crate::shelves::{Shelves, shelf};
+
+/// The value of a line of metrics.
+fn value<'a>(text: &'a str, line: &str) -> &'a str {
+    let found = text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' '));
+    found.unwrap_or_else(|| panic!("no {line} in\n{text}"))
+}
+
+#[tokio::test]
+async fn what_was_done_is_counted_by_policy_and_source() {
+    let (one, two) = (shelf(3), shelf(2));
+    let running = Running::over(Arc::new(Shelves::new(&[("a-p", &one, None), ("a-q", &two, None)]))).await;
+    running.swept("a-p").await;
+    let text = running.daemon.metrics().unwrap();
+    let of = |name: &str| value(&text, &format!("bygone_{name}{{policy=\"a-p\",source=\"a\"}}"));
+    assert_eq!((of("items_removed_total"), of("items_cleared_total"), of("pages_total")), ("3", "0", "1"));
+    assert_eq!((of("page_seconds_count"), of("sweep_seconds_count")), ("1", "1"));
+    assert_eq!((of("lag_seconds"), of("backlog_items"), of("held")), ("0.0", "0.0", "0.0"));
+    assert_eq!(of("aborts_on_activity_total"), "0");
+    let now = SystemClock::new().now().as_second();
+    #[expect(clippy::cast_precision_loss, reason = "seconds of this century fit")]
+    let ago = now as f64 - of("last_success_timestamp_seconds").parse::<f64>().unwrap();
+    assert!((-1.0..600.0).contains(&ago), "{ago}");
+    let kept = "bygone_items_kept_back_total{policy=\"a-p\",source=\"a\",reason=\"locked\"}";
+    assert_eq!(value(&text, kept), "0");
+    assert_eq!(value(&text, "bygone_runs_total{policy=\"a-p\",source=\"a\",outcome=\"complete\"}"), "1");
+    assert!(!text.contains("bygone_items_removed_total{policy=\"a-q\""), "nobody ran it:\n{text}");
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    assert_eq!((two.keys().len(), running.end().await.len()), (3, 1));
+}
+
+#[tokio::test]
+async fn a_policy_that_stands_against_the_brake_is_an_alarm_until_it_does_not() {
+    let items = shelf(5);
+    let running = Running::over(Arc::new(Shelves::new(&[("a-p", &items, None)]).braked(4))).await;
+    assert_eq!(running.daemon.alarms(), []);
+    running.swept("a-p").await;
+    let alarms = running.daemon.alarms();
+    assert_eq!((alarms.len(), alarms[0].kind, alarms[0].policy.as_str()), (1, AlarmKind::Brake, "a-p"));
+    let text = running.daemon.metrics().unwrap();
+    assert_eq!(value(&text, "bygone_alarm{policy=\"a-p\",kind=\"brake\"}"), "1");
+    assert_eq!(value(&text, "bygone_backlog_items{policy=\"a-p\",source=\"a\"}"), "5.0");
+    assert_eq!(items.keys().len(), 6, "nothing went");
+    running.daemon.replace(Arc::new(Shelves::new(&[("a-p", &items, None)])));
+    running.swept("a-p").await;
+    assert_eq!((running.daemon.alarms(), items.keys()), (vec![], vec!["alive".to_owned()]));
+    assert!(!running.daemon.metrics().unwrap().contains("bygone_alarm{"));
+    running.end().await;
+}
+
+#[tokio::test]
+async fn what_is_known_and_held_outlives_the_daemon() {
+    let items = shelf(5);
+    let running =
+        Running::over(Arc::new(Shelves::new(&[("a-p", &items, None), ("a-q", &items, None)]).braked(4))).await;
+    running.swept("a-p").await;
+    running.daemon.pause(Some("a-q")).await.unwrap();
+    let directory = running.leave().await;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let ledger = Ledger::open(&directory.path().join("ledger.db"), Arc::clone(&clock)).await.unwrap();
+    let estate = Arc::new(Shelves::new(&[("a-p", &items, None), ("a-q", &items, None)]));
+    let daemon = Daemon::new(estate, ledger, clock, AlarmRules::default()).await.unwrap();
+    assert_eq!((daemon.held("a-p"), daemon.held("a-q")), (None, Some("the policy is paused")));
+    let running = Running::of(daemon, directory);
+    while running.daemon.alarms().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(running.daemon.alarms()[0].kind, AlarmKind::Brake);
+    running.daemon.resume(Some("a-q")).await.unwrap();
+    assert_eq!(running.daemon.held("a-q"), None);
+    running.end().await;
+}
