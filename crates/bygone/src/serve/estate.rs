@@ -41,11 +41,17 @@ impl Configured {
         Ok(Self { config, cards, clock: Arc::clone(clock) })
     }
 
-    /// How many policies run by themselves, and those that never do.
-    pub(super) fn scheduled(&self) -> (usize, Vec<&str>) {
-        let idle: Vec<&str> =
-            self.cards.iter().filter(|card| card.schedule.is_none()).map(|card| card.name.as_str()).collect();
-        (self.cards.len() - idle.len(), idle)
+    /// Those that never run by themselves.
+    pub(super) fn idle(&self) -> Vec<&str> {
+        self.cards.iter().filter(|card| card.schedule.is_none()).map(|card| card.name.as_str()).collect()
+    }
+
+    /// How many policies run by themselves, in words.
+    pub(super) fn status(&self) -> String {
+        match self.cards.len() - self.idle().len() {
+            1 => "1 policy runs by its time".to_owned(),
+            scheduled => format!("{scheduled} policies run by their times"),
+        }
     }
 }
 

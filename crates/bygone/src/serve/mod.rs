@@ -2,6 +2,7 @@
 
 mod estate;
 mod state;
+mod systemd;
 mod turn;
 
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use crate::problem::Problem;
 
 /// How often the file is looked at for changes.
 const LOOK_AT_FILE: Duration = Duration::from_secs(2);
+/// What is said where the file cannot be used.
+const STAYS: &str = "the configuration cannot be used as it is: the one before stays in force";
 /// The longest that pages under way may take when the daemon is to end.
 const END_WITHIN: Duration = Duration::from_secs(60);
 
@@ -40,16 +43,20 @@ pub(crate) async fn run(
     let ledger = ledger.map_err(|error| Problem::failed(error.to_string()))?;
     let estate = Arc::new(Configured::new(config, clock)?);
     announce(&estate, &state);
+    let status = estate.status();
     let daemon = Daemon::new(estate, ledger, Arc::clone(clock), AlarmRules::default()).await;
     let daemon = daemon.map_err(|error| Problem::failed(error.to_string()))?;
     let mut running = tokio::spawn({
         let (daemon, stop) = (daemon.clone(), stop.clone());
         async move { daemon.run(stop).await }
     });
+    systemd::ready(&status);
     tokio::select! {
         watched = watch(global, &daemon, clock) => watched?,
+        () = systemd::keep_alive(&daemon, &**clock) => {}
         () = stop.cancelled() => {}
     }
+    systemd::stopping();
     match tokio::time::timeout(END_WITHIN, &mut running).await {
         Ok(_) => Ok(Exit::Done),
         Err(_) => Err(Problem::failed(format!("pages were still under way after {} s", END_WITHIN.as_secs()))),
@@ -57,11 +64,8 @@ pub(crate) async fn run(
 }
 
 fn announce(estate: &Configured, state: &State) {
-    let (scheduled, idle) = estate.scheduled();
-    output::talk(format!(
-        "serving {scheduled} policies by their times; the history is in {}",
-        state.ledger().display()
-    ));
+    output::talk(format!("serving: {}; the history is in {}", estate.status(), state.ledger().display()));
+    let idle = estate.idle();
     if !idle.is_empty() {
         output::talk(format!("without a `schedule` or `every`, and so never run by themselves: {}", idle.join(", ")));
     }
@@ -88,20 +92,25 @@ async fn watch(global: &Global, daemon: &Daemon, clock: &Arc<dyn Clock>) -> Resu
 
 /// What is wrong with a new file is told, and the old one stands.
 fn reload(global: &Global, daemon: &Daemon, clock: &Arc<dyn Clock>) {
-    match config::load(&global.config, &ProcessEnv) {
+    systemd::reloading();
+    let status = match config::load(&global.config, &ProcessEnv) {
         Ok(config) => match Configured::new(config, clock) {
             Ok(estate) => {
-                let (scheduled, _) = estate.scheduled();
+                let status = estate.status();
                 daemon.replace(Arc::new(estate));
-                output::talk(format!("the configuration was read anew: {scheduled} policies run by their times"));
+                output::talk(format!("the configuration was read anew: {status}"));
+                status
             }
             Err(problem) => {
                 problem.show();
+                STAYS.to_owned()
             }
         },
         Err(error) => {
             crate::show(error);
-            output::talk("the configuration cannot be used as it is: the one before stays in force");
+            output::talk(STAYS);
+            STAYS.to_owned()
         }
-    }
+    };
+    systemd::ready(&status);
 }

@@ -1,6 +1,9 @@
 //! The daemon: policies run by their times, the history tells of it, and nothing that happens to the process or the file
 //! stops that.
 
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
 use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 
@@ -55,7 +58,7 @@ async fn a_killed_daemon_is_told_of_by_the_next(engine: Engine) {
     world.add_lines(&format!("{OFTEN}\nbudget = {{ page = 10, pause = \"10m\" }}"));
     let running = serve(&world, "state");
     let ledger = ledger(&world, "state");
-    let mut wait = bygone_testkit::wait::Wait::up_to(std::time::Duration::from_mins(1));
+    let mut wait = bygone_testkit::wait::Wait::up_to(Duration::from_mins(1));
     while number(&ledger, "SELECT coalesce(sum(removed), 0) FROM run") == 0 {
         assert!(wait.again().await, "the history does not tell of the first page");
     }
@@ -129,4 +132,72 @@ async fn a_state_is_one_daemons() {
     running.end().ends(0).says(&["never run by themselves: tokens"]);
     world.run(&["serve", "--now", "2026-01-01T00:00:00Z"]).ends(64).says(&["a daemon has no `--now`"]);
     world.run(&["serve", "--state", "bygone.toml"]).ends(64).says(&["the state cannot be kept in bygone.toml"]);
+}
+
+/// Hears what the service manager would.
+struct Manager {
+    socket: UnixDatagram,
+}
+
+impl Manager {
+    fn new(world: &World) -> Self {
+        let socket = UnixDatagram::bind(world.path("notify")).unwrap();
+        socket.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+        Self { socket }
+    }
+
+    /// The next message that is no sign of life.
+    fn hears(&self) -> String {
+        loop {
+            let message = self.next();
+            if message != "WATCHDOG=1" {
+                return message;
+            }
+        }
+    }
+
+    fn next(&self) -> String {
+        let mut message = [0; 4_096];
+        let length = self.socket.recv(&mut message).unwrap();
+        String::from_utf8(message[..length].to_vec()).unwrap().trim_end().to_owned()
+    }
+}
+
+#[tokio::test]
+async fn the_service_manager_is_told_of_beginning_reloads_life_and_end() {
+    let world = World::with_tokens(Engine::Sqlite).await;
+    world.add_lines("every = \"1h\"");
+    let manager = Manager::new(&world);
+    let mut command = world.bygone(&["serve", "--state", "state"]);
+    command.env("NOTIFY_SOCKET", world.path("notify")).env("WATCHDOG_USEC", "20000");
+    let mut running = Running::start(&mut command);
+    assert_eq!(manager.next(), "READY=1\nSTATUS=1 policy runs by its time");
+    assert_eq!(manager.next(), "WATCHDOG=1");
+    running.until_it_says("serving");
+    running.signal(Signal::HUP);
+    let reloading = manager.hears();
+    assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+    assert_eq!(manager.hears(), "READY=1\nSTATUS=1 policy runs by its time");
+    world.add_lines("evry = \"1s\"");
+    assert!(manager.hears().starts_with("RELOADING=1"));
+    assert!(manager.hears().ends_with("the one before stays in force"));
+    running.signal(Signal::TERM);
+    assert_eq!(manager.hears(), "STOPPING=1");
+    running.end().ends(0);
+}
+
+/// The unit names a command and codes: they are the program's.
+#[tokio::test]
+async fn the_unit_runs_what_there_is() {
+    let unit = include_str!("../../../../packaging/bygone.service");
+    let value = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+    let mut words = value("ExecStart=").split(' ');
+    assert_eq!(words.next(), Some("/usr/bin/bygone"));
+    let arguments: Vec<&str> = words.chain(["--state", "state"]).collect();
+    let world = World::with_tokens(Engine::Sqlite).await;
+    // The file is missing, and does not come by trying again.
+    let run = world.run(&arguments).ends(65);
+    run.says(&["/etc/bygone/bygone.toml"]);
+    assert_eq!(value("RestartPreventExitStatus="), "64 65");
+    assert_eq!((value("Type="), value("StateDirectory=")), ("notify", "bygone"));
 }
