@@ -4,6 +4,7 @@
 //! policies finds the same next run as one that never stopped, and two daemons find the same one. What passed while nobody
 //! looked is passed; there is nothing to catch up with one by one.
 
+use std::fmt;
 use std::time::Duration;
 
 use croner::Cron;
@@ -122,6 +123,22 @@ impl Schedule {
     }
 }
 
+/// As the configuration says it: a pattern with its zone, or an interval.
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.rhythm {
+            Rhythm::Cron { cron, zone } => {
+                write!(f, "{} {}", cron.as_str(), zone.iana_name().unwrap_or("UTC"))?;
+            }
+            Rhythm::Every(interval) => write!(f, "every {:#}", signed(*interval))?,
+        }
+        if self.jitter > Duration::ZERO {
+            write!(f, ", up to {:#} later", signed(self.jitter))?;
+        }
+        Ok(())
+    }
+}
+
 /// A number that looks like chance and is always the same: FNV-1a, stirred.
 fn spread(policy: &str, of: i64) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -176,6 +193,15 @@ mod tests {
         assert_eq!(runs(&minutes, "2026-11-18T03:00:00Z", 2), ["2026-11-18T04:05:00Z", "2026-11-18T08:05:00Z"]);
         let seconds = Schedule::cron("30 5 */4 * * *", TimeZone::UTC).unwrap();
         assert_eq!(runs(&seconds, "2026-11-18T04:05:30Z", 1), ["2026-11-18T08:05:30Z"], "strictly after");
+    }
+
+    #[test]
+    fn it_is_told_as_it_was_said() {
+        let told = |schedule: Schedule| schedule.to_string();
+        assert_eq!(told(Schedule::cron("5 */4 * * *", TimeZone::UTC).unwrap()), "5 */4 * * * UTC");
+        assert_eq!(told(stockholm("0 30 2 * * *")), "0 30 2 * * * Europe/Stockholm");
+        let hourly = Schedule::every(Duration::from_secs(5_400)).unwrap();
+        assert_eq!(told(hourly.with_jitter(Duration::from_secs(90))), "every 1h 30m, up to 1m 30s later");
     }
 
     #[test]

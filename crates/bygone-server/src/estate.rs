@@ -54,4 +54,7 @@ pub trait Estate: fmt::Debug + Send + Sync {
 
     /// Binds policies of one source. What cannot be bound is told by its job.
     async fn bind(&self, source: &str, policies: &[String]) -> Bound;
+
+    /// What a sweep of a policy would do now: the document of `bygone plan --format json`. Writes nothing.
+    async fn plan(&self, policy: &str) -> Result<serde_json::Value, TargetError>;
 }

@@ -87,7 +87,8 @@ pub(crate) async fn run(
     if let Some(now) = global.now {
         assembly.boundary = Boundary::at(now);
     }
-    let plan = make(config, assembly).await;
+    let mut once = Once::default();
+    let plan = make(config, assembly, |problem| once.show(problem)).await;
     if let Some(path) = &flags.output {
         save(&plan, path)?;
     }
@@ -100,12 +101,16 @@ pub(crate) async fn run(
     Ok(if exit == Exit::Done && flags.detailed_exitcode && work { Exit::WorkFound } else { exit })
 }
 
-/// Surveys every policy.
-pub(crate) async fn make(config: &Config, assembly: Assembly<'_>) -> Plan {
-    let (mut policies, mut once) = (Vec::new(), Once::default());
+/// Surveys every policy. What goes wrong stands in the plan, and is told besides.
+pub(crate) async fn make(
+    config: &Config,
+    assembly: Assembly<'_>,
+    mut tell: impl FnMut(Problem) -> Exit + Send,
+) -> Plan {
+    let mut policies = Vec::new();
     let findings = assembly.findings(true).await;
     for (bound, findings) in assembly.bound.into_iter().zip(findings) {
-        policies.push(plan_policy(config, bound, findings, assembly.boundary, &mut once).await);
+        policies.push(plan_policy(config, bound, findings, assembly.boundary, &mut tell).await);
     }
     let outcome = SweepOutcome::of(policies.iter().map(|policy| policy.outcome));
     Plan { boundary: format_instant(assembly.boundary.instant()), outcome, policies }
@@ -116,7 +121,7 @@ async fn plan_policy(
     bound: Bound<'_>,
     findings: Result<Vec<Finding>, TargetError>,
     boundary: Boundary,
-    once: &mut Once,
+    tell: &mut (impl FnMut(Problem) -> Exit + Send),
 ) -> PolicyPlan {
     let mut plan = empty(config, bound.policy);
     let result = match (bound.target, findings) {
@@ -131,7 +136,7 @@ async fn plan_policy(
         plan.outcome = if error.kind().is_refusal() { Outcome::Refused } else { Outcome::Failed };
         plan.error = Some(error.full_message());
         plan.help = error.help().map(str::to_owned);
-        plan.exit = Some(once.show(Problem::of_policy(config, bound.policy, &error)));
+        plan.exit = Some(tell(Problem::of_policy(config, bound.policy, &error)));
     }
     plan
 }

@@ -33,6 +33,11 @@ impl Holds {
         }
     }
 
+    /// Whether everything is paused.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner).all
+    }
+
     /// Why a policy is held, if it is.
     pub(crate) fn why(&self, policy: &str) -> Option<&'static str> {
         let paused = self.paused.lock().unwrap_or_else(PoisonError::into_inner);

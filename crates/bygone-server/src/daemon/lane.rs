@@ -125,10 +125,10 @@ impl Lane {
         let sweep = Sweep::new(Arc::clone(&self.shared.clock), boundary).cancelled_by(stop.clone());
         let id = sweep.id();
         let recorder = Recorder::new(id, boundary.instant(), &policies, self.shared.watchers.clone());
+        self.shared.running().insert(id, Arc::clone(&recorder));
         if let Err(error) = self.shared.ledger.begin(id, cause, policies).await {
             tracing::error!(%error, sweep = %id, "the ledger does not take the beginning of a sweep");
         }
-        self.shared.running().insert(id, Arc::clone(&recorder));
         if answer.is_some_and(|answer| answer.send(Ok(id)).is_err()) {
             stop.cancel();
         }

@@ -199,6 +199,12 @@ impl Daemon {
         recorder.map(|recorder| recorder.attend())
     }
 
+    /// The sweeps that run, as far as they have come.
+    pub fn running(&self) -> Vec<RunningSweep> {
+        let recorders: Vec<_> = self.shared.running().values().cloned().collect();
+        recorders.iter().map(|recorder| recorder.attend().0).collect()
+    }
+
     /// The clock that it goes by.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.shared.clock
@@ -218,6 +224,11 @@ impl Daemon {
         self.shared.ledger.hold(policy, false).await?;
         self.shared.holds.set(policy, false);
         Ok(())
+    }
+
+    /// Whether everything is paused.
+    pub fn is_paused(&self) -> bool {
+        self.shared.holds.is_everything()
     }
 
     /// Why a policy is held, if it is.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bygone_core::memory::{Item, MemoryTarget, Shelf};
 use bygone_core::{
-    Boundary, Brake, Budget, Clock, Closed, Consent, Gate, Hindrance, Job, Schedule, SystemClock, TargetError, Turn,
+    Boundary, Brake, Budget, Clock, Closed, Consent, ErrorKind, Gate, Hindrance, Job, Schedule, SystemClock, Target,
+    TargetError, Turn,
 };
 use bygone_server::{Bound, Estate, PolicyCard};
 use jiff::SignedDuration;
@@ -18,6 +19,7 @@ pub(crate) struct Shelves {
     items: Vec<(String, Shelf)>,
     budget: Budget,
     consent: Consent,
+    is_fallen: bool,
     pub(crate) turn: Arc<TurnOf>,
 }
 
@@ -63,13 +65,30 @@ impl Shelves {
             items: shelves.iter().map(|(name, shelf, _)| ((*name).to_owned(), (*shelf).clone())).collect(),
             budget: Budget::default(),
             consent: Consent::Released,
+            is_fallen: false,
             turn: Arc::default(),
         }
     }
 
-    /// No more than so many items of a policy may go.
-    pub(crate) fn braked(mut self, items: u64) -> Self {
-        self.consent = Consent::Brake(Brake { max_items: Some(items), ..Brake::default() });
+    /// With a rest of so long after each page.
+    pub(crate) fn resting(mut self, pause: Duration) -> Self {
+        self.budget.pause = pause;
+        self
+    }
+
+    /// Under the brake that policies have if nothing else is said.
+    pub(crate) fn braked(self) -> Self {
+        self.braked_by(Brake::default())
+    }
+
+    pub(crate) fn braked_by(mut self, brake: Brake) -> Self {
+        self.consent = Consent::Brake(brake);
+        self
+    }
+
+    /// Nobody can tell what would go.
+    pub(crate) fn fallen(mut self) -> Self {
+        self.is_fallen = true;
         self
     }
 
@@ -101,5 +120,14 @@ impl Estate for Shelves {
             Job::new(Box::new(target), self.budget.clone()).with_consent(self.consent)
         };
         Bound { boundary: Boundary::at(SystemClock::new().now()), jobs: wanted.map(job).collect() }
+    }
+
+    async fn plan(&self, policy: &str) -> Result<serde_json::Value, TargetError> {
+        if self.is_fallen {
+            return Err(TargetError::new(ErrorKind::Unreachable, "the shelf has fallen down"));
+        }
+        let (_, items) = self.items.iter().find(|(name, _)| name == policy).unwrap();
+        let survey = MemoryTarget::new(policy, items.clone()).survey(Boundary::at(SystemClock::new().now())).await?;
+        Ok(serde_json::json!({ "policies": [{ "policy": policy, "would_remove": survey.bygone }] }))
     }
 }

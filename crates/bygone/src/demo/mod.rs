@@ -24,7 +24,7 @@ use crate::assembly::{Access, assemble};
 use crate::cli;
 use crate::config::{self, Config, ProcessEnv};
 use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Once, Problem};
 use crate::{output, plan, sweep};
 
 /// How often the living demo sweeps.
@@ -52,7 +52,8 @@ pub(crate) async fn run(flags: &cli::Demo, clock: &Arc<dyn Clock>, cancel: Cance
     output::data("What a sweep would do (bygone plan):");
     let mut assembly = assemble(&config, config.policies.iter().collect(), Access::Read, clock).await;
     assembly.boundary = sweep::earlier(boundary.instant(), assembly.boundary)?;
-    output::data(output::plan::render(&plan::make(&config, assembly).await));
+    let mut once = Once::default();
+    output::data(output::plan::render(&plan::make(&config, assembly, |problem| once.show(problem)).await));
 
     output::data("\nThe sweep (bygone sweep):");
     let report = sweep_at(&config, Some(boundary), clock, cancel.clone()).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bygone_core::{Clock, TargetError, Turn};
+use bygone_core::{Clock, ErrorKind, TargetError, Turn};
 use bygone_server::{Bound, Estate, PolicyCard};
 use bygone_sql::SourceTurn;
 use jiff::tz::TimeZone;
@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use super::turn::{DirectoryTurn, FreeTurn};
 use crate::assembly::{Access, assemble, directory, source_options};
 use crate::config::{Config, Place, Schedule};
+use crate::plan;
 use crate::problem::Problem;
 
 /// Policies of a file.
@@ -92,5 +93,52 @@ impl Estate for Configured {
         // What went wrong stands in the report, and the engine logs it.
         let jobs = assembly.into_jobs(&BTreeMap::new(), |_, _| {}).await;
         Bound { boundary, jobs }
+    }
+
+    async fn plan(&self, policy: &str) -> Result<serde_json::Value, TargetError> {
+        let policies = self.config.policies.iter().filter(|known| known.name == policy).collect();
+        let assembly = assemble(&self.config, policies, Access::Read, &self.clock).await;
+        // What went wrong stands in the plan.
+        let plan = plan::make(&self.config, assembly, |problem| problem.exit).await;
+        serde_json::to_value(plan).map_err(|error| TargetError::new(ErrorKind::Failed, error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bygone_core::SystemClock;
+
+    use super::*;
+    use crate::config::{ProcessEnv, load};
+
+    #[tokio::test]
+    async fn a_plan_is_the_document_of_the_verb_and_writes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.db");
+        let conn = rusqlite::Connection::open(&path).unwrap();
+        conn.execute_batch(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT NOT NULL);
+             INSERT INTO t (at) VALUES ('2020-01-01T00:00:00Z'), ('2020-01-02T00:00:00Z'), ('2999-01-01T00:00:00Z')",
+        )
+        .unwrap();
+        let policy = |name: &str, table: &str| {
+            format!("[[policy]]\nname = '{name}'\nsource = 's'\ntable = '{table}'\ndeadline = 'at'\nkeep = '1d'\n")
+        };
+        let text = format!("[source.s]\nurl = 'sqlite:{}'\n{}{}", path.display(), policy("p", "t"), policy("q", "x"));
+        let file = directory.path().join("bygone.toml");
+        std::fs::write(&file, text).unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let estate = Configured::new(load(&file, &ProcessEnv).unwrap(), &clock).unwrap();
+
+        let document = estate.plan("p").await.unwrap();
+        let read: plan::Plan = serde_json::from_value(document.clone()).unwrap();
+        assert_eq!((read.policies.len(), read.policies[0].would_remove), (1, Some(2)));
+        assert_eq!(read.policies[0].definition, plan::definition(&estate.config, &estate.config.policies[0]));
+        assert_eq!(serde_json::to_value(&read).unwrap(), document);
+        let refused = estate.plan("q").await.unwrap();
+        assert_eq!(refused["outcome"], "refused");
+        assert!(refused["policies"][0]["error"].as_str().unwrap().contains("`x`"), "{refused}");
+        let left: u32 = conn.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 3);
     }
 }
