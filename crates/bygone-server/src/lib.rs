@@ -5,6 +5,7 @@
 
 mod daemon;
 mod estate;
+pub mod http;
 mod ledger;
 mod watch;
 

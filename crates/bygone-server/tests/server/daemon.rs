@@ -230,6 +230,29 @@ async fn who_does_not_wait_for_the_answer_gets_no_sweep() {
 }
 
 #[tokio::test]
+async fn who_leaves_while_it_begins_has_it_end_before_its_first_page() {
+    let p = shelf(5);
+    let estate = Arc::new(Shelves::new(&[("a-p", &p, None)]));
+    let running = Running::over(Arc::clone(&estate) as Arc<_>).await;
+    estate.turn.is_slow.store(true, Ordering::Release);
+    let mut watcher = running.daemon.watch();
+    let asked = running.sweep("a-p");
+    let is_beginning = async {
+        while estate.turn.asked.load(Ordering::Acquire) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        answer = asked => panic!("nobody has the turn yet: {answer:?}"),
+        () = is_beginning => {}
+    }
+    estate.turn.is_slow.store(false, Ordering::Release);
+    happens(&mut watcher, |what| matches!(what, What::SweepEnded { .. })).await;
+    assert_eq!(p.keys().len(), 6);
+    assert_eq!(running.end().await[0].outcome.as_deref(), Some("partial"), "it is told of all the same");
+}
+
+#[tokio::test]
 async fn who_comes_in_the_middle_is_told_what_was_and_hears_the_rest_once() {
     let p = shelf(60);
     let running = Running::over(Arc::new(Shelves::new(&[("a-p", &p, None)]).slowly())).await;

@@ -28,6 +28,9 @@ pub(crate) struct Shelves {
 pub(crate) struct TurnOf {
     pub(crate) is_theirs: AtomicBool,
     pub(crate) is_lost: AtomicBool,
+    /// Whoever asks for it waits.
+    pub(crate) is_slow: AtomicBool,
+    pub(crate) asked: AtomicU64,
     pub(crate) taken: AtomicU64,
     pub(crate) given_back: AtomicU64,
 }
@@ -106,6 +109,10 @@ impl Estate for Shelves {
     }
 
     async fn take_turn(&self, _: &str) -> Result<Option<Arc<dyn Turn>>, TargetError> {
+        self.turn.asked.fetch_add(1, Ordering::AcqRel);
+        while self.turn.is_slow.load(Ordering::Acquire) {
+            tokio::task::yield_now().await;
+        }
         let is_ours = !self.turn.is_theirs.load(Ordering::Acquire);
         Ok(is_ours.then(|| {
             self.turn.taken.fetch_add(1, Ordering::AcqRel);

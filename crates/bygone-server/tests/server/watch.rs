@@ -8,7 +8,7 @@ use bygone_server::{AlarmKind, AlarmRules, Daemon, Ledger};
 use crate::daemon::Running;
 use crate::shelves::{Shelves, shelf};
 
-const FOUR_AT_MOST: Brake = Brake { fraction: 1.0, over_items: 0, max_items: Some(4) };
+pub(crate) const FOUR_AT_MOST: Brake = Brake { fraction: 1.0, over_items: 0, max_items: Some(4) };
 
 /// The value of a line of metrics.
 fn value<'a>(text: &'a str, line: &str) -> &'a str {
@@ -62,7 +62,8 @@ async fn a_policy_that_stands_against_the_brake_is_an_alarm_until_it_does_not() 
 async fn what_is_known_and_held_outlives_the_daemon() {
     let items = shelf(5);
     let running =
-        Running::over(Arc::new(Shelves::new(&[("a-p", &items, None), ("a-q", &items, None)]).braked_by(FOUR_AT_MOST))).await;
+        Running::over(Arc::new(Shelves::new(&[("a-p", &items, None), ("a-q", &items, None)]).braked_by(FOUR_AT_MOST)))
+            .await;
     running.swept("a-p").await;
     running.daemon.pause(Some("a-q")).await.unwrap();
     let directory = running.leave().await;
