@@ -27,6 +27,11 @@ impl Problem {
         Self { exit: Exit::Usage, code: "usage", message, help, place: None }
     }
 
+    /// A configuration that cannot be used, without a place in its file.
+    pub(crate) fn config(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { exit: Exit::Config, code: "config::unusable", ..Self::usage(message, help) }
+    }
+
     /// Anything else that ends the program.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { exit: Exit::Failed, code: "failed", message: message.into(), help: None, place: None }

@@ -38,6 +38,7 @@ mod raw;
 mod references;
 mod resolve;
 mod schema;
+mod serve;
 mod size;
 mod suggest;
 #[cfg(test)]
@@ -60,8 +61,9 @@ pub(crate) use duration::parse_text as parse_duration;
 pub(crate) use error::ConfigError;
 pub(crate) use interpolate::{Env, ProcessEnv};
 pub(crate) use model::{
-    Action, Assignment, Brake, ColumnRef, Condition, Config, Deadline, DeadlineColumn, FileDeadline, Format, KeyDate,
-    Leases, NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Source, Subject, Tree,
+    Action, Assignment, Brake, Certificate, ColumnRef, Condition, Config, Deadline, DeadlineColumn, FileDeadline,
+    Format, KeyDate, Leases, NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Serve, Source,
+    Subject, Tree,
 };
 pub(crate) use schema::json_schema;
 pub(crate) use suggest::nearest;

@@ -2,8 +2,10 @@
 //! defaults filled in, with the places they came from for later diagnostics.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use bygone_server::http::{Address, Tokens};
 use jiff::SignedDuration;
 use miette::{NamedSource, SourceSpan};
 
@@ -24,6 +26,30 @@ pub(crate) struct Config {
     pub(crate) disabled: Vec<String>,
     /// How far a source's clock may differ from this machine's.
     pub(crate) skew_max: SignedDuration,
+    /// How the daemon is reached.
+    pub(crate) serve: Serve,
+}
+
+/// How the daemon is reached, and by whom.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Serve {
+    /// Where it listens: each place is safe with the certificate and the tokens.
+    pub(crate) listen: Vec<Address>,
+    /// The names by which it is called.
+    pub(crate) hosts: Vec<String>,
+    /// What it shows to those who call it.
+    pub(crate) certificate: Option<Certificate>,
+    /// Who may do what.
+    pub(crate) tokens: Tokens,
+}
+
+/// Where a certificate and its key are.
+#[derive(Debug, Clone)]
+pub(crate) struct Certificate {
+    /// The certificate and those above it, as PEM.
+    pub(crate) certificate: PathBuf,
+    /// Its key, as PEM.
+    pub(crate) key: PathBuf,
 }
 
 /// Where items live.

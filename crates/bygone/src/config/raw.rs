@@ -16,6 +16,7 @@ use toml::de::DeValue;
 
 use super::fields::{Fields, Read, ReadTable, Reader, read_table, wrong_type};
 use super::policy::{RawPolicies, RawPolicy};
+use super::serve::RawServe;
 use super::uses::{RawUse, RawUses};
 use super::values::{Located, Text};
 
@@ -50,6 +51,8 @@ pub(super) struct RawFile {
     pub(super) budget: Option<RawBudget>,
     /// How far clocks may differ.
     pub(super) clock: Option<RawClock>,
+    /// How the daemon is reached, and by whom.
+    pub(super) serve: Option<RawServe>,
 }
 
 impl ReadTable for RawFile {
@@ -64,6 +67,7 @@ impl ReadTable for RawFile {
             brake: fields.optional("brake"),
             budget: fields.optional("budget"),
             clock: fields.optional("clock"),
+            serve: fields.optional("serve"),
         }
     }
 }

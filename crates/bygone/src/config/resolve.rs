@@ -20,7 +20,7 @@ use super::raw::{RawFile, RawSource};
 use super::suggest::nearest;
 use super::values::{Located, Text};
 use super::via::RawConditions;
-use super::{action, condition, deadline, files, leases, newest, order, references, url, uses, via};
+use super::{action, condition, deadline, files, leases, newest, order, references, serve, url, uses, via};
 
 /// How far clocks may differ where the file does not say.
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
@@ -40,6 +40,7 @@ pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, Co
     };
     let skew_max =
         raw.clock.and_then(|clock| limits::positive("skew_max", clock.skew_max, &mut findings)).unwrap_or(SKEW_MAX);
+    let serve = serve::resolve(raw.serve, &mut findings);
     let packs = uses::resolve(raw.use_.map(|uses| uses.0).unwrap_or_default(), &file, &mut findings);
     let all_known = packs.iter().all(Option::is_some);
     raw_policies.extend(packs.into_iter().flatten().flatten());
@@ -68,7 +69,7 @@ pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, Co
     if !findings.is_empty() {
         return Err(findings.into_error());
     }
-    Ok(Config { source_text: findings.text().clone(), sources, policies, disabled, skew_max })
+    Ok(Config { source_text: findings.text().clone(), sources, policies, disabled, skew_max, serve })
 }
 
 /// What policies take from the rest of the file.

@@ -1,5 +1,6 @@
 //! `bygone serve`: the daemon.
 
+mod api;
 mod estate;
 mod state;
 mod systemd;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bygone_core::{CancellationToken, Clock};
-use bygone_server::{AlarmRules, Daemon, Ledger};
+use bygone_server::{AlarmRules, Daemon, Ledger, http};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::estate::Configured;
@@ -41,8 +42,10 @@ pub(crate) async fn run(
     let state = State::open(flags.state.as_deref())?;
     let ledger = Ledger::open(&state.ledger(), Arc::clone(clock)).await;
     let ledger = ledger.map_err(|error| Problem::failed(error.to_string()))?;
+    let serve = config.serve.clone();
     let estate = Arc::new(Configured::new(config, clock)?);
-    announce(&estate, &state);
+    let listeners = api::listen(&serve, &flags.listen).await?;
+    announce(&estate, &state, &api::told(&serve, &listeners));
     let status = estate.status();
     let daemon = Daemon::new(estate, ledger, Arc::clone(clock), AlarmRules::default()).await;
     let daemon = daemon.map_err(|error| Problem::failed(error.to_string()))?;
@@ -50,6 +53,7 @@ pub(crate) async fn run(
         let (daemon, stop) = (daemon.clone(), stop.clone());
         async move { daemon.run(stop).await }
     });
+    let answering = tokio::spawn(http::serve(listeners, daemon.clone(), api::settings(&serve), stop.clone()));
     systemd::ready(&status);
     tokio::select! {
         watched = watch(global, &daemon, clock) => watched?,
@@ -57,14 +61,18 @@ pub(crate) async fn run(
         () = stop.cancelled() => {}
     }
     systemd::stopping();
-    match tokio::time::timeout(END_WITHIN, &mut running).await {
+    let ended = async { tokio::join!(&mut running, answering) };
+    match tokio::time::timeout(END_WITHIN, ended).await {
         Ok(_) => Ok(Exit::Done),
         Err(_) => Err(Problem::failed(format!("pages were still under way after {} s", END_WITHIN.as_secs()))),
     }
 }
 
-fn announce(estate: &Configured, state: &State) {
+fn announce(estate: &Configured, state: &State, places: &str) {
     output::talk(format!("serving: {}; the history is in {}", estate.status(), state.ledger().display()));
+    if !places.is_empty() {
+        output::talk(format!("answering on {places}"));
+    }
     let idle = estate.idle();
     if !idle.is_empty() {
         output::talk(format!("without a `schedule` or `every`, and so never run by themselves: {}", idle.join(", ")));

@@ -132,6 +132,8 @@ impl World {
     pub(crate) fn bygone(&self, arguments: &[&str]) -> Command {
         let mut command = bygone(arguments);
         command.current_dir(self.directory.path()).env("DATABASE_URL", self.database.url());
+        // Several daemons of several tests run at once: each gets a port of its own.
+        command.env("BYGONE_LISTEN", "127.0.0.1:0");
         command
     }
 
