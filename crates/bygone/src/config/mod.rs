@@ -43,6 +43,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 mod text;
+mod times;
 mod url;
 mod uses;
 mod values;

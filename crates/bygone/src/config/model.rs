@@ -2,9 +2,13 @@
 //! defaults filled in, with the places they came from for later diagnostics.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bygone_core::{ScheduleError, Window};
 use jiff::SignedDuration;
+use jiff::tz::TimeZone;
 use miette::{NamedSource, SourceSpan};
 
 use super::url::Secret;
@@ -78,6 +82,10 @@ pub(crate) struct Policy {
     pub(crate) brake: Brake,
     /// When the daemon runs it, if said.
     pub(crate) schedule: Option<Schedule>,
+    /// How far each run is put off, at most: shorter than the time between two.
+    pub(crate) jitter: SignedDuration,
+    /// Within which hours the daemon runs it; without any, at all times.
+    pub(crate) windows: Vec<Window>,
     /// Where all this stands.
     pub(crate) spans: PolicySpans,
 }
@@ -427,9 +435,35 @@ pub(crate) struct Brake {
 /// When the daemon runs a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Schedule {
-    /// A cron expression of five or six fields, as written, that some time
-    /// matches.
-    Cron(String),
+    /// By a pattern of cron that some time matches.
+    Cron {
+        /// Five fields or six, as written.
+        pattern: String,
+        /// Where the clock hangs.
+        zone: TimeZone,
+    },
     /// So long after each other: at least 1 s.
     Every(SignedDuration),
+}
+
+impl Schedule {
+    /// As the engine keeps it.
+    pub(crate) fn timed(&self) -> Result<bygone_core::Schedule, ScheduleError> {
+        match self {
+            Self::Cron { pattern, zone } => bygone_core::Schedule::cron(pattern, zone.clone()),
+            Self::Every(interval) => {
+                bygone_core::Schedule::every(Duration::try_from(*interval).unwrap_or(Duration::ZERO))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cron { pattern, zone } if *zone == TimeZone::UTC => f.write_str(pattern),
+            Self::Cron { pattern, zone } => write!(f, "{pattern} {}", zone.iana_name().unwrap_or("UTC")),
+            Self::Every(time) => write!(f, "every {time:#}"),
+        }
+    }
 }

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bygone_core::{Clock, TargetError, Turn};
+use bygone_core::{Clock, Gate, TargetError, Turn, WindowGate};
 use bygone_server::{Bound, Estate, PolicyCard};
 use bygone_sql::SourceTurn;
-use jiff::tz::TimeZone;
 
 use super::turn::{DirectoryTurn, FreeTurn};
 use crate::assembly::{Access, assemble, directory, source_options};
-use crate::config::{Config, Place, Schedule};
+use crate::config::{Config, Place, Policy, Schedule};
 use crate::problem::Problem;
 
 /// Policies of a file.
@@ -33,11 +32,13 @@ impl Configured {
     pub(super) fn new(config: Config, clock: &Arc<dyn Clock>) -> Result<Self, Problem> {
         let mut cards = Vec::with_capacity(config.policies.len());
         for policy in &config.policies {
-            let schedule = policy.schedule.as_ref().map(timed).transpose();
+            let schedule = policy.schedule.as_ref().map(Schedule::timed).transpose();
             // The file was read by the same rules.
             let schedule = schedule.map_err(|error| Problem::failed(format!("{}: {error}", policy.name)))?;
+            let jitter = Duration::try_from(policy.jitter).unwrap_or(Duration::ZERO);
             let (name, source) = (policy.name.clone(), policy.source.clone());
-            cards.push(PolicyCard { name, source, schedule, gates: Vec::new() });
+            let schedule = schedule.map(|schedule| schedule.with_jitter(jitter));
+            cards.push(PolicyCard { name, source, schedule, gates: windows(policy, clock) });
         }
         Ok(Self { config, cards, clock: Arc::clone(clock) })
     }
@@ -50,13 +51,12 @@ impl Configured {
     }
 }
 
-fn timed(schedule: &Schedule) -> Result<bygone_core::Schedule, bygone_core::ScheduleError> {
-    match schedule {
-        Schedule::Cron(pattern) => bygone_core::Schedule::cron(pattern, TimeZone::UTC),
-        Schedule::Every(interval) => {
-            bygone_core::Schedule::every(Duration::try_from(*interval).unwrap_or(Duration::ZERO))
-        }
+fn windows(policy: &Policy, clock: &Arc<dyn Clock>) -> Vec<Arc<dyn Gate>> {
+    let windows = policy.windows.clone();
+    if windows.is_empty() {
+        return Vec::new();
     }
+    vec![Arc::new(WindowGate::new(Arc::clone(clock), windows))]
 }
 
 #[async_trait]
@@ -87,5 +87,35 @@ impl Estate for Configured {
         // What went wrong stands in the report, and the engine logs it.
         let jobs = assembly.into_jobs(&BTreeMap::new(), |_, _| {}).await;
         Bound { boundary, jobs }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use bygone_core::ManualClock;
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::*;
+    use crate::config::{ProcessEnv, parse};
+
+    const FILE: &str = "[source.s]\nurl = \"sqlite:a.db\"\n[[policy]]\nname = \"p\"\nsource = \"s\"\ntable = \"t\"\n\
+                        deadline = \"d\"\nkeep = \"1d\"\nschedule = \"0 30 2 * * * Europe/Stockholm\"\n";
+
+    fn next_run(lines: &str) -> Timestamp {
+        let config = parse("bygone.toml", &format!("{FILE}{lines}"), Path::new(""), &ProcessEnv).unwrap();
+        let now: Timestamp = "2026-11-18T00:00:00Z".parse().unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(now));
+        let estate = Configured::new(config, &clock).unwrap();
+        estate.policies()[0].schedule.as_ref().unwrap().next_after(now, "p").unwrap()
+    }
+
+    #[test]
+    fn a_run_is_put_off_by_the_policys_jitter() {
+        let exact = next_run("");
+        assert_eq!(exact, "2026-11-18T01:30:00Z".parse().unwrap());
+        let off = next_run("jitter = \"20m\"").duration_since(exact);
+        assert!(SignedDuration::ZERO < off && off < SignedDuration::from_mins(20), "{off}");
     }
 }

@@ -15,4 +15,5 @@ mod serve;
 mod signals;
 mod support;
 mod terminal;
+mod times;
 mod verbs;

@@ -11,6 +11,7 @@ mod packs;
 mod references;
 mod refused;
 mod taken;
+mod times;
 mod via;
 
 use std::ffi::OsString;

@@ -107,6 +107,8 @@ fn it_refuses_what_the_program_refuses() {
         ("keep =", "with = \"a.b\"\nkeep ="),
         ("keep =", "with = [\"a.b\"]\nclear = [\"c\"]\nkeep ="),
         ("keep =", "set = { a = [1] }\nkeep ="),
+        ("keep =", "jitter = \"5m\"\nkeep ="),
+        ("keep =", "window = 22\nkeep ="),
         ("keep =", "unless = { where = \"a\" }\nkeep ="),
         ("keep =", "only_if = [{ via = \"a\", when = \"b\" }]\nkeep ="),
     ] {
