@@ -96,6 +96,11 @@ impl Job {
         &self.policy
     }
 
+    /// The name of its source.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
     /// What was found before the sweep.
     pub fn warnings(&self) -> &[String] {
         &self.warnings

@@ -24,6 +24,7 @@ mod duration;
 mod error;
 mod fields;
 mod files;
+mod gates;
 mod interpolate;
 mod kind;
 mod leases;
@@ -61,8 +62,8 @@ pub(crate) use duration::parse_text as parse_duration;
 pub(crate) use error::ConfigError;
 pub(crate) use interpolate::{Env, ProcessEnv};
 pub(crate) use model::{
-    Action, Assignment, Brake, ColumnRef, Condition, Config, Deadline, DeadlineColumn, FileDeadline, Format, KeyDate,
-    Leases, NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Source, Subject, Tree,
+    Action, Assignment, Brake, ColumnRef, Condition, Config, Deadline, DeadlineColumn, FileDeadline, Format, Gates,
+    KeyDate, Leases, NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Source, Subject, Tree,
 };
 pub(crate) use schema::json_schema;
 pub(crate) use suggest::nearest;

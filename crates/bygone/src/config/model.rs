@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bygone_core::{ScheduleError, Window};
+use bygone_sql::SourceUrl;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use miette::{NamedSource, SourceSpan};
@@ -49,8 +51,26 @@ pub(crate) struct Source {
     pub(crate) statement_timeout: Option<SignedDuration>,
     /// The longest that one statement may wait for a lock: from 1 ms to 24 days.
     pub(crate) lock_timeout: Option<SignedDuration>,
+    /// What must be quiet for anything of it to be swept.
+    pub(crate) gates: Gates,
     /// Where its URL stands.
     pub(crate) url_span: SourceSpan,
+}
+
+/// What must be quiet for anything of a source to be swept. All but the first
+/// are said only where the source is a server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gates {
+    /// While this file exists, nothing is swept: a path from the root on.
+    pub(crate) hold_file: Option<PathBuf>,
+    /// The most sessions of others that may be at work.
+    pub(crate) active_sessions: Option<u64>,
+    /// The most transactions of others in a second.
+    pub(crate) transactions_per_second: Option<u64>,
+    /// The farthest that replicas may be behind: at least 1 ms.
+    pub(crate) replica_lag: Option<SignedDuration>,
+    /// The replicas to ask, of the same kind as the source.
+    pub(crate) replicas: Vec<SourceUrl>,
 }
 
 /// What kind of place a source is.

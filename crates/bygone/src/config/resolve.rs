@@ -18,7 +18,7 @@ use super::raw::{RawFile, RawSource};
 use super::suggest::nearest;
 use super::values::{Located, Text};
 use super::via::RawConditions;
-use super::{action, condition, deadline, files, leases, newest, order, references, times, url, uses, via};
+use super::{action, condition, deadline, files, gates, leases, newest, order, references, times, url, uses, via};
 
 /// How far clocks may differ where the file does not say.
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
@@ -131,6 +131,7 @@ fn source(name: &str, span: SourceSpan, raw: RawSource, findings: &mut Findings)
     let table_prefix = raw.table_prefix.map(|text| plain_name("table_prefix", text, findings));
     let statement_timeout = limits::timeout("statement_timeout", raw.statement_timeout, findings);
     let lock_timeout = limits::timeout("lock_timeout", raw.lock_timeout, findings);
+    let gates = gates::resolve(raw.gates, url.as_ref(), findings);
     let (url, place) = url?;
     Some(Source {
         name: name.to_owned(),
@@ -138,6 +139,7 @@ fn source(name: &str, span: SourceSpan, raw: RawSource, findings: &mut Findings)
         table_prefix: table_prefix.flatten(),
         statement_timeout,
         lock_timeout,
+        gates,
         url,
         place,
         url_span: url_span?,

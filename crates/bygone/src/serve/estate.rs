@@ -11,7 +11,7 @@ use bygone_server::{Bound, Estate, PolicyCard};
 use bygone_sql::SourceTurn;
 
 use super::turn::{DirectoryTurn, FreeTurn};
-use crate::assembly::{Access, assemble, directory, source_options};
+use crate::assembly::{Access, assemble, directory, gates_of, source_options};
 use crate::config::{Config, Place, Policy, Schedule};
 use crate::problem::Problem;
 
@@ -30,6 +30,9 @@ impl fmt::Debug for Configured {
 
 impl Configured {
     pub(super) fn new(config: Config, clock: &Arc<dyn Clock>) -> Result<Self, Problem> {
+        // The policies of a source share its gates, and with them what those remember.
+        let gates: BTreeMap<&str, Vec<Arc<dyn Gate>>> =
+            config.sources.values().map(|source| (source.name.as_str(), gates_of(source, clock))).collect();
         let mut cards = Vec::with_capacity(config.policies.len());
         for policy in &config.policies {
             let schedule = policy.schedule.as_ref().map(Schedule::timed).transpose();
@@ -38,7 +41,8 @@ impl Configured {
             let jitter = Duration::try_from(policy.jitter).unwrap_or(Duration::ZERO);
             let (name, source) = (policy.name.clone(), policy.source.clone());
             let schedule = schedule.map(|schedule| schedule.with_jitter(jitter));
-            cards.push(PolicyCard { name, source, schedule, gates: windows(policy, clock) });
+            let gates = windows(policy, clock).into_iter().chain(gates[source.as_str()].iter().cloned()).collect();
+            cards.push(PolicyCard { name, source, schedule, gates });
         }
         Ok(Self { config, cards, clock: Arc::clone(clock) })
     }
@@ -51,12 +55,9 @@ impl Configured {
     }
 }
 
-fn windows(policy: &Policy, clock: &Arc<dyn Clock>) -> Vec<Arc<dyn Gate>> {
+fn windows(policy: &Policy, clock: &Arc<dyn Clock>) -> Option<Arc<dyn Gate>> {
     let windows = policy.windows.clone();
-    if windows.is_empty() {
-        return Vec::new();
-    }
-    vec![Arc::new(WindowGate::new(Arc::clone(clock), windows))]
+    (!windows.is_empty()).then(|| Arc::new(WindowGate::new(Arc::clone(clock), windows)) as Arc<dyn Gate>)
 }
 
 #[async_trait]

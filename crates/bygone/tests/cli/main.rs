@@ -7,6 +7,7 @@ mod bad_input;
 mod clock;
 mod crash;
 mod files;
+mod gates;
 mod leases;
 mod memory;
 mod packs;

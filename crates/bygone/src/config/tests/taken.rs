@@ -14,6 +14,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!((source.name.as_str(), source.url.expose()), ("auth", "sqlite:a.db"));
     assert_eq!((&source.schema, &source.table_prefix), (&None, &None));
     assert_eq!((source.statement_timeout, source.lock_timeout), (None, None));
+    assert_eq!((&source.gates.hold_file, source.gates.active_sessions, source.gates.replica_lag), (&None, None, None));
     let policy = &config.policies[0];
     assert_eq!(policy.name, "tokens");
     assert_eq!((policy.source.as_str(), policy.rows().unwrap().table.as_str()), ("auth", "t"));
