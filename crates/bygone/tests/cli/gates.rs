@@ -1,10 +1,11 @@
 //! Gates of sources: nothing is swept while they are closed, and a run stops between two pages when they close.
 
-use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{BYGONE_LAST, Client, Engine, Run, Running, TOKENS, World, everyone, living, on_each_engine};
+use crate::support::{
+    BYGONE_LAST, Client, Engine, Run, Running, TOKENS, World, everyone, living, on_each_engine, runs, until_told,
+};
 
 /// The policy over the tokens, its source behind gates.
 fn behind(world: &World, gates: &str, lines: &str) {
@@ -55,17 +56,6 @@ async fn a_hold_file_keeps_a_sweep_out_of_a_directory() {
     assert!(!world.path("yard/old").exists());
 }
 
-/// The runs of a history, in their order: how each ended, what it removed, and what stopped it.
-fn runs(world: &World) -> Vec<(String, u32, Option<String>)> {
-    let path = world.path("state").join("ledger.db");
-    let ledger = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
-    let sql = "SELECT run.outcome, removed, json_extract(report, '$.policies[0].stopped_by') \
-               FROM run JOIN sweep ON sweep = id WHERE sweep.ended_ms IS NOT NULL ORDER BY id";
-    let mut statement = ledger.prepare(sql).unwrap();
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-    rows.map(Result::unwrap).collect()
-}
-
 async fn until_some_are_gone(client: &mut Client) {
     client.until(&format!("SELECT CASE WHEN count(*) < {} THEN 1 ELSE 0 END FROM tokens", everyone().len())).await;
 }
@@ -79,27 +69,27 @@ async fn a_hold_file_stops_a_daemon_between_pages_until_it_is_gone(engine: Engin
     let mut client = world.client().await;
     until_some_are_gone(&mut client).await;
     std::fs::write(world.path("hold"), "").unwrap();
-    let said = running.until_it_says("held by the file");
-    assert!(said.contains("outcome=\"held\""), "{said}");
+    until_told(&world, "state", "held", 1).await;
     let left = world.survivors().await;
     assert!(left.len() > living().len() && left.ends_with(&living()), "it stopped in the middle: {left:?}");
-    running.until_it_says("held by the file");
+    until_told(&world, "state", "held", 2).await;
     assert_eq!(world.survivors().await, left, "and the next run did not begin");
 
     // What is left goes in one run, without rests.
     behind(&world, &hold(&world), "every = \"1s\"");
-    running.until_it_says("read anew");
+    let reason = format!("held by the file {}; remove it to go on", world.path("hold").display());
+    let said = running.until_it_says("read anew");
+    assert!(said.contains("outcome=\"held\"") && said.contains(&reason), "{said}");
     std::fs::remove_file(world.path("hold")).unwrap();
     client.until(&format!("SELECT CASE WHEN count(*) = {} THEN 1 ELSE 0 END FROM tokens", living().len())).await;
     running.signal(Signal::TERM);
     running.end().ends(0);
     assert_eq!(world.survivors().await, living());
-    let runs = runs(&world);
-    let reason = format!("held by the file {}; remove it to go on", world.path("hold").display());
-    assert_eq!((runs[0].0.as_str(), runs[0].2.as_ref()), ("held", Some(&reason)), "{runs:?}");
-    assert!(runs[0].1 >= 10 && runs[0].1.is_multiple_of(10), "whole pages: {runs:?}");
-    assert!(runs.iter().any(|run| (run.0.as_str(), run.1) == ("held", 0)), "{runs:?}");
-    assert_eq!(runs.iter().map(|run| run.1).sum::<u32>(), BYGONE_LAST, "each row once: {runs:?}");
+    let runs = runs(&world, "state");
+    assert_eq!((runs[0].outcome.as_str(), runs[0].stopped_by.as_ref()), ("held", Some(&reason)), "{runs:?}");
+    assert!(runs[0].removed >= 10 && runs[0].removed.is_multiple_of(10), "whole pages: {runs:?}");
+    assert!(runs[1].outcome == "held" && runs[1].removed == 0, "{runs:?}");
+    assert_eq!(runs.iter().map(|run| run.removed).sum::<u32>(), BYGONE_LAST, "each row once: {runs:?}");
 }
 
 /// A session that is at work until the connection of who asked for it is dropped.

@@ -1,10 +1,9 @@
 //! When policies run: zones, jitter and windows, as the program takes them from the file.
 
 use jiff::{SignedDuration, Timestamp, Zoned};
-use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 
-use crate::support::{Engine, Running, World, everyone, living};
+use crate::support::{Engine, Running, World, everyone, living, until_told};
 
 /// Hours of Stockholm that begin so far from now, and last for three.
 #[expect(clippy::disallowed_methods, reason = "the daemon goes by the clock")]
@@ -15,34 +14,21 @@ fn hours_from_now(hours: i64) -> String {
     format!("{}-{} Europe/Stockholm", local(hours).strftime("%H:%M"), local(hours + 3).strftime("%H:%M"))
 }
 
-/// Waits until the history has a sweep with this outcome.
-async fn until_told(world: &World, outcome: &str) {
-    let path = world.path("state").join("ledger.db");
-    let ledger = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
-    let count = || -> u32 {
-        ledger.query_row("SELECT count(*) FROM run WHERE outcome = ?", [outcome], |row| row.get(0)).unwrap()
-    };
-    let mut wait = bygone_testkit::wait::Wait::up_to(std::time::Duration::from_mins(1));
-    while count() == 0 {
-        assert!(wait.again().await, "the history tells of no run that was {outcome}");
-    }
-}
-
 #[tokio::test]
 async fn outside_of_its_window_a_policy_does_nothing_until_somebody_asks_for_it() {
     let world = World::with_tokens(Engine::Sqlite).await;
     let closed = hours_from_now(2);
     world.add_lines(&format!("every = \"1s\"\nwindow = {closed:?}"));
     let mut running = Running::start(&mut world.bygone(&["serve", "--state", "state"]));
-    let said = running.until_it_says("outside of its window");
-    assert!(said.contains("serving 1 policies"), "{said}");
-    until_told(&world, "window").await;
+    running.until_it_says("serving 1 policies");
+    until_told(&world, "state", "window", 1).await;
     assert_eq!(world.survivors().await, everyone());
 
     // A file that opens a window beside the other takes over.
     world.add_lines(&format!("every = \"1s\"\nwindow = [{closed:?}, {:?}]", hours_from_now(-1)));
-    running.until_it_says("read anew");
-    until_told(&world, "complete").await;
+    let said = running.until_it_says("read anew");
+    assert!(said.contains(&format!("outside of its window {closed}")), "{said}");
+    until_told(&world, "state", "complete", 1).await;
     running.signal(Signal::TERM);
     running.end().ends(0);
     assert_eq!(world.survivors().await, living());
