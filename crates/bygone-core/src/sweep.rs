@@ -96,6 +96,11 @@ impl Job {
         &self.policy
     }
 
+    /// The name of its source.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
     /// What was found before the sweep.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -256,12 +261,14 @@ pub(crate) fn record_error(report: &mut PolicyReport, error: &TargetError) {
     report.error_kind = Some(if error.kind() == ErrorKind::Lost { ErrorKind::Unreachable } else { error.kind() });
 }
 
-/// Something was removed or went wrong: worth a line. Nothing to do: only for those who look closely.
+/// Something was removed, stopped or went wrong: worth a line. Nothing to do: only for those who look closely.
 fn log(report: &PolicyReport) {
-    let PolicyReport { policy, source, outcome, tally, elapsed_ms, error, .. } = report;
+    let PolicyReport { policy, source, outcome, tally, elapsed_ms, stopped_by, error, .. } = report;
     let (removed, kept_back) = (tally.removed, tally.kept_back.total());
     if let Some(error) = error {
         tracing::warn!(policy, source, outcome = outcome.as_str(), removed, error, "policy ended");
+    } else if let Some(reason) = stopped_by {
+        tracing::info!(policy, source, outcome = outcome.as_str(), removed, kept_back, reason, "policy ended");
     } else if removed > 0 {
         tracing::info!(policy, source, outcome = outcome.as_str(), removed, kept_back, elapsed_ms, "policy ended");
     } else {

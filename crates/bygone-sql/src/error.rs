@@ -15,6 +15,11 @@ impl SqlError {
         Self { kind, message: message.into() }
     }
 
+    /// What somebody has to correct.
+    pub(crate) fn unfit(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unfit, message)
+    }
+
     /// What the engine does about it.
     pub fn kind(&self) -> ErrorKind {
         self.kind

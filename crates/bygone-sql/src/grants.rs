@@ -13,6 +13,8 @@ pub struct Grants {
     schemas: BTreeSet<String>,
     /// By quoted table. Whatever stands here is read.
     tables: BTreeMap<String, Rights>,
+    /// Whether it has to see what others do.
+    watches: bool,
 }
 
 /// What a role needs on a table, besides reading it.
@@ -28,7 +30,7 @@ struct Rights {
 impl Grants {
     /// Nothing yet.
     pub fn new(engine: Engine) -> Self {
-        Self { engine, schemas: BTreeSet::new(), tables: BTreeMap::new() }
+        Self { engine, schemas: BTreeSet::new(), tables: BTreeMap::new(), watches: false }
     }
 
     /// Adds what a policy needs.
@@ -53,13 +55,19 @@ impl Grants {
         }
     }
 
+    /// Adds what it takes to count sessions at work and to see how far standbys are behind.
+    pub fn add_watching(&mut self) {
+        self.watches = self.engine == Engine::Postgres;
+    }
+
     /// The statements that give them to a role.
     pub fn statements(&self, role: &str) -> Vec<String> {
         let role = self.quoted_role(role);
         let schema = |schema: &String| format!("GRANT USAGE ON SCHEMA {} TO {role}", self.engine.quote(schema));
         let schemas = self.schemas.iter().filter(|_| self.engine == Engine::Postgres).map(schema);
         let table = |(table, rights): (&String, &Rights)| format!("GRANT {} ON {table} TO {role}", rights.list());
-        schemas.chain(self.tables.iter().map(table)).collect()
+        let watching = self.watches.then(|| format!("GRANT pg_monitor TO {role}"));
+        schemas.chain(self.tables.iter().map(table)).chain(watching).collect()
     }
 
     /// MySQL's accounts have a host: `name@host`. Without it a role is meant, or the account of every host.

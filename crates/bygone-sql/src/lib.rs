@@ -27,6 +27,7 @@ mod family;
 mod grants;
 mod guard;
 mod index;
+mod load;
 mod local_time;
 mod newest;
 mod order;
@@ -56,6 +57,7 @@ pub use error::SqlError;
 pub use grants::Grants;
 pub use guard::{Guard, GuardForm, GuardScript};
 pub use index::{MissingIndex, create_index};
+pub use load::{LoadGate, LoadLimits};
 pub use order::arrange;
 pub use plan::RowPlan;
 pub use policy::{

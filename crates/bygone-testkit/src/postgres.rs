@@ -15,7 +15,7 @@ use crate::engine::{self, Engine, Service, sealed};
 use crate::error::KitError;
 use crate::instance::{Instance, Invocation};
 use crate::programs;
-use crate::server::Server;
+use crate::server::{Options, Server};
 
 /// A PostgreSQL server.
 pub type Postgres = Server<PostgresEngine>;
@@ -94,6 +94,26 @@ impl Service for PostgresEngine {
 
     fn shared_cell() -> &'static OnceCell<Postgres> {
         &SHARED
+    }
+}
+
+impl Server<PostgresEngine> {
+    /// A standby that follows this server, with the same users and databases, and may be asked but not written to.
+    pub async fn start_standby(&self, options: Options) -> Result<Self, KitError> {
+        let primary = self.access();
+        let access = primary.clone().on_another_port()?;
+        let make = |instance: &Instance| {
+            let mut arguments: Vec<OsString> = vec!["--pgdata".into(), instance.data().into()];
+            // It writes how to follow into the copy, the password too.
+            let how =
+                ["--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast", "--no-sync", "--username", USER];
+            arguments.extend(how.map(OsString::from));
+            arguments.extend(["--host".into(), HOST.to_string().into()]);
+            arguments.extend(["--port".into(), primary.port.to_string().into()]);
+            let environment = vec![("PGPASSWORD", OsString::from(&primary.password))];
+            Ok(Invocation { program: find("pg_basebackup")?, arguments, environment })
+        };
+        Self::start_over(options, access, make).await
     }
 }
 

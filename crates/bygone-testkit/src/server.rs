@@ -8,7 +8,7 @@ use crate::access::Access;
 use crate::database::Database;
 use crate::engine::{Engine, Service};
 use crate::error::{KitError, must};
-use crate::instance::{Instance, Tenancy, temp_root};
+use crate::instance::{Instance, Invocation, Tenancy, temp_root};
 use crate::process::Process;
 use crate::shared::{self, Record};
 use crate::wait::Wait;
@@ -84,6 +84,20 @@ impl<E: Service> Server<E> {
     pub async fn start(options: Options) -> Result<Self, KitError> {
         let tenancy = Tenancy { owner: Process::current(), root: &temp_root()?, whole_root: false };
         let (instance, record) = start::<E>(&tenancy, &options).await?;
+        Ok(Self::new(record, Some(Private { instance, options })))
+    }
+
+    /// The same, with data that another program makes than the server's own, for whoever has this access.
+    pub(crate) async fn start_over(
+        options: Options,
+        access: Access,
+        make: impl FnOnce(&Instance) -> Result<Invocation, KitError>,
+    ) -> Result<Self, KitError> {
+        let tenancy = Tenancy { owner: Process::current(), root: &temp_root()?, whole_root: false };
+        let mut instance = Instance::create(E::NAME, E::ACCOUNTS, E::STOP, &tenancy)?;
+        let make = make(&instance)?;
+        instance.run(&make, options.start_limit).await?;
+        let (instance, record) = serve::<E>(instance, access, &options).await?;
         Ok(Self::new(record, Some(Private { instance, options })))
     }
 
@@ -166,11 +180,19 @@ pub(crate) async fn start<E: Service>(
     options: &Options,
 ) -> Result<(Instance, Record), KitError> {
     let mut instance = Instance::create(E::NAME, E::ACCOUNTS, E::STOP, tenancy)?;
-    let mut access = Access::fresh(E::MORE_PORTS)?;
+    let access = Access::fresh(E::MORE_PORTS)?;
     if let Some(initialise) = E::initialise(&instance, &access)? {
         instance.run(&initialise, options.start_limit).await?;
     }
+    serve::<E>(instance, access, options).await
+}
 
+/// Starts a server that is set up, on another port where somebody has taken its own.
+async fn serve<E: Service>(
+    mut instance: Instance,
+    mut access: Access,
+    options: &Options,
+) -> Result<(Instance, Record), KitError> {
     let mut attempts = 1;
     let process = loop {
         match launch::<E>(&mut instance, &access, options).await {

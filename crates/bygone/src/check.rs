@@ -1,13 +1,14 @@
 //! `bygone check`: the configuration against the live sources. Every finding with its place and remedy.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bygone_core::{Boundary, Clock, ErrorKind, TargetError};
 use serde::Serialize;
 
-use crate::assembly::{self, Access, BoundTarget, assemble};
+use crate::assembly::{self, Access, BoundTarget, assemble, gates_of};
 use crate::cli::{Format, Global};
-use crate::config::{Config, Policy};
+use crate::config::{Config, Policy, Source};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::{self, Once, Problem};
@@ -44,14 +45,17 @@ pub(crate) async fn run(global: &Global, config: &Config, clock: &Arc<dyn Clock>
     let assembly = assemble(config, config.policies.iter().collect(), Access::Read, clock).await;
     let preflight = assembly.findings(true).await;
     let (boundary, mut findings, mut exit) = (assembly.boundary, Vec::new(), Exit::Done);
-    let mut once = Once::default();
+    let (mut once, mut answering) = (Once::default(), BTreeMap::new());
     for (bound, preflight) in assembly.bound.into_iter().zip(preflight) {
         let found = match (bound.target, preflight) {
             (Ok(target), Ok(preflight)) => warnings(target, boundary, preflight).await,
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
         match found {
-            Ok(found) => findings.extend(found.into_iter().map(|found| warning(config, bound.policy, found))),
+            Ok(found) => {
+                answering.entry(bound.policy.source.as_str()).or_insert(bound.policy);
+                findings.extend(found.into_iter().map(|found| warning(config, bound.policy, found)));
+            }
             Err(error) => {
                 let problem = Problem::of_policy(config, bound.policy, &error);
                 findings.push(finding(bound.policy, &problem));
@@ -59,8 +63,26 @@ pub(crate) async fn run(global: &Global, config: &Config, clock: &Arc<dyn Clock>
             }
         }
     }
+    for (source, policy) in answering {
+        let found = closed_gates(&config.sources[source], clock).await;
+        findings.extend(found.into_iter().map(|found| warning(config, policy, found)));
+    }
     show(global.format, &Findings { policies: config.policies.len(), findings })?;
     Ok(exit)
+}
+
+/// What would stop a sweep of a source now. It may be gone in a moment; a right that is missing stays so.
+async fn closed_gates(source: &Source, clock: &Arc<dyn Clock>) -> Vec<assembly::Finding> {
+    let mut found = Vec::new();
+    for gate in gates_of(source, clock) {
+        found.extend(gate.closed().await.map(|closed| assembly::Finding {
+            code: "source::gate",
+            key: "source",
+            message: format!("a sweep would be stopped now: {}", closed.reason),
+            help: "sweep when that has passed, or change the `gates` of the source".to_owned(),
+        }));
+    }
+    found
 }
 
 /// A file without policies has nothing that could be wrong with them.

@@ -49,6 +49,13 @@ pub(crate) async fn run(
             Err(error) => exit = exit.graver(once.show(Problem::of_policy(config, bound.policy, error))),
         }
     }
+    for (source, grants) in &mut sources {
+        let gates = &config.sources[*source].gates;
+        // Replicas that are named are asked themselves, by their own urls.
+        if gates.active_sessions.is_some() || (gates.replica_lag.is_some() && gates.replicas.is_empty()) {
+            grants.add_watching();
+        }
+    }
     let grants = sources.iter().map(|(source, grants)| SourceGrants {
         source: (*source).to_owned(),
         statements: grants.statements(&flags.role),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assembly::{Access, Assembly, Bound, BoundTarget, Finding, Sketch, assemble, brake, row_policy, select};
 use crate::cli::{self, Format, Global};
-use crate::config::{Action, Config, Policy, Rows, Schedule, Source, Subject};
+use crate::config::{Action, Config, Policy, Rows, Source, Subject};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::{Once, Problem};
@@ -213,7 +213,7 @@ fn empty(config: &Config, policy: &Policy) -> PolicyPlan {
         cascades: serde_json::Value::Array(Vec::new()),
         warnings: Vec::new(),
         estimated_seconds: None,
-        schedule: policy.schedule.as_ref().map(schedule),
+        schedule: times(policy),
         brake: None,
         error: None,
         help: None,
@@ -222,11 +222,17 @@ fn empty(config: &Config, policy: &Policy) -> PolicyPlan {
     }
 }
 
-fn schedule(schedule: &Schedule) -> String {
-    match schedule {
-        Schedule::Cron(text) => text.clone(),
-        Schedule::Every(time) => format!("every {time:#}"),
+/// When the daemon runs it, in words.
+fn times(policy: &Policy) -> Option<String> {
+    let mut words = vec![policy.schedule.as_ref()?.to_string()];
+    if !policy.jitter.is_zero() {
+        words.push(format!("up to {:#} later", policy.jitter));
     }
+    if !policy.windows.is_empty() {
+        let windows: Vec<String> = policy.windows.iter().map(ToString::to_string).collect();
+        words.push(format!("within {}", windows.join(" or ")));
+    }
+    Some(words.join(", "))
 }
 
 /// Everything that decides which items a policy removes, as text that can be compared.

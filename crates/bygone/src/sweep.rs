@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use bygone_core::{Boundary, CancellationToken, Clock, Consent, Job, Report, Sweep, TargetError};
+use bygone_core::{Boundary, CancellationToken, Clock, Consent, Gate, Job, Report, Sweep, TargetError};
 use jiff::Timestamp;
 
-use crate::assembly::{Access, Assembly, assemble, brake, select};
+use crate::assembly::{Access, Assembly, assemble, brake, gates_of, select};
 use crate::cli::{self, Format, Global};
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
@@ -66,7 +66,13 @@ pub(crate) async fn execute(
     let show = |policy: &Policy, error: &TargetError| {
         once.show(Problem::of_policy(config, policy, error));
     };
-    let jobs = assembly.into_jobs(consents, show).await;
+    let gates: BTreeMap<&str, Vec<Arc<dyn Gate>>> =
+        config.sources.values().map(|source| (source.name.as_str(), gates_of(source, clock))).collect();
+    let jobs = assembly.into_jobs(consents, show).await.into_iter().map(|job| {
+        let own = gates.get(job.source()).cloned().unwrap_or_default();
+        job.through(own)
+    });
+    let jobs: Vec<Job> = jobs.collect();
     let found: BTreeSet<String> = jobs.iter().flat_map(Job::warnings).cloned().collect();
     let sweep = Sweep::new(Arc::clone(clock), boundary);
     let report = sweep.observed_by(output::progress::observer()).cancelled_by(cancel).run(jobs).await;
@@ -75,6 +81,9 @@ pub(crate) async fn execute(
         // What does not change from sweep to sweep is told where somebody reads it; `check` tells the remedies.
         for warning in policy.warnings.iter().filter(|warning| on_terminal || !found.contains(*warning)) {
             output::talk(format!("{}: {warning}", policy.policy));
+        }
+        if let Some(reason) = &policy.stopped_by {
+            output::talk(format!("{}: {}: {reason}", policy.policy, policy.outcome.as_str()));
         }
         // What could not even be bound was shown above, with its place in the file.
         if let Some(error) = policy.error.as_ref().filter(|_| policy.requests > 0) {

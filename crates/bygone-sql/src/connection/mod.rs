@@ -1,12 +1,15 @@
 //! One connection to a database, reduced to what the rest needs: run a statement, get rows of [`Value`]s.
 
+mod metered;
 mod mysql;
 mod postgres;
 mod sqlite;
 mod sqlite_functions;
 
+pub(crate) use metered::own_work;
 pub(crate) use sqlite_functions::{TEXT_US, ULID_US, UUID7_US};
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,7 +19,7 @@ use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::query::Query;
 use crate::url::SourceUrl;
-use crate::value::Row;
+use crate::value::{Row, Value};
 
 /// The longest that one statement may run.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -67,11 +70,18 @@ impl Session {
     }
 }
 
+/// A row by the names of its columns.
+pub(crate) type NamedRow = BTreeMap<String, Value>;
+
 /// An open connection with its session set up.
 #[async_trait]
 pub(crate) trait Connection: Send {
     /// Runs a statement and returns its rows.
     async fn query(&mut self, query: &Query) -> Result<Vec<Row>, SqlError>;
+    /// The same, by the names of columns: for what a server shows in an order of its own. SQLite shows nothing.
+    async fn show(&mut self, _query: &Query) -> Result<Vec<NamedRow>, SqlError> {
+        Ok(Vec::new())
+    }
     /// Runs a statement and returns how many rows it changed.
     async fn execute(&mut self, query: &Query) -> Result<u64, SqlError>;
     /// Runs a statement without values and without an answer: `BEGIN`, `SET`.
@@ -88,10 +98,15 @@ pub(crate) async fn connect(url: &SourceUrl, session: Session) -> Result<Box<dyn
 }
 
 async fn open(url: &SourceUrl, session: Session) -> Result<Box<dyn Connection>, SqlError> {
-    Ok(match url.engine() {
+    let connection: Box<dyn Connection> = match url.engine() {
         Engine::Postgres => Box::new(postgres::PostgresConnection::connect(url, session).await?),
         Engine::MySql => Box::new(mysql::MySqlConnection::connect(url, session).await?),
-        Engine::Sqlite => Box::new(sqlite::SqliteConnection::open(url, session).await?),
+        Engine::Sqlite => return Ok(Box::new(sqlite::SqliteConnection::open(url, session).await?)),
+    };
+    // What a store does is its users' work, not a sweep's.
+    Ok(match session.purpose {
+        Purpose::Store => connection,
+        Purpose::Read | Purpose::Sweep => Box::new(metered::Metered::new(connection, url)),
     })
 }
 

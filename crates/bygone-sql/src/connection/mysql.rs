@@ -7,7 +7,7 @@ use bygone_core::ErrorKind;
 use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlDatabaseError, MySqlRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Connection as _, Executor, Row as _, TypeInfo, ValueRef};
 
-use super::{Connection, Purpose, Session, millis};
+use super::{Connection, NamedRow, Purpose, Session, millis};
 use crate::error::{SqlError, mysql_kind};
 use crate::query::Query;
 use crate::url::SourceUrl;
@@ -70,6 +70,11 @@ impl Connection for MySqlConnection {
         rows.iter().map(decode).collect()
     }
 
+    async fn show(&mut self, query: &Query) -> Result<Vec<NamedRow>, SqlError> {
+        let rows = prepare(query).fetch_all(&mut self.inner).await.map_err(|e| classify(&e))?;
+        rows.iter().map(decode_named).collect()
+    }
+
     async fn execute(&mut self, query: &Query) -> Result<u64, SqlError> {
         let done = prepare(query).execute(&mut self.inner).await.map_err(|e| classify(&e))?;
         Ok(done.rows_affected())
@@ -98,6 +103,10 @@ fn prepare(query: &Query) -> sqlx::query::Query<'static, sqlx::MySql, MySqlArgum
 
 fn decode(row: &MySqlRow) -> Result<Row, SqlError> {
     row.columns().iter().map(|column| decode_column(row, column.ordinal())).collect()
+}
+
+fn decode_named(row: &MySqlRow) -> Result<NamedRow, SqlError> {
+    row.columns().iter().map(|column| Ok((column.name().to_owned(), decode_column(row, column.ordinal())?))).collect()
 }
 
 fn decode_column(row: &MySqlRow, at: usize) -> Result<Value, SqlError> {

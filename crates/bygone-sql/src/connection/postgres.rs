@@ -10,7 +10,7 @@ use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgConnectOptions, PgConnection, PgRow, PgTypeInfo};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Connection as _, Executor, Row as _, TypeInfo, ValueRef};
 
-use super::{Connection, Purpose, Session, millis};
+use super::{Connection, NamedRow, Purpose, Session, millis};
 use crate::error::{SqlError, postgres_kind};
 use crate::query::Query;
 use crate::url::SourceUrl;
@@ -63,6 +63,11 @@ impl Connection for PostgresConnection {
     async fn query(&mut self, query: &Query) -> Result<Vec<Row>, SqlError> {
         let rows = prepare(query).fetch_all(&mut self.inner).await.map_err(|e| classify(&e))?;
         rows.iter().map(decode).collect()
+    }
+
+    async fn show(&mut self, query: &Query) -> Result<Vec<NamedRow>, SqlError> {
+        let rows = prepare(query).fetch_all(&mut self.inner).await.map_err(|e| classify(&e))?;
+        rows.iter().map(decode_named).collect()
     }
 
     async fn execute(&mut self, query: &Query) -> Result<u64, SqlError> {
@@ -122,6 +127,10 @@ impl sqlx::Encode<'_, sqlx::Postgres> for Time {
 
 fn decode(row: &PgRow) -> Result<Row, SqlError> {
     row.columns().iter().map(|column| decode_column(row, column.ordinal())).collect()
+}
+
+fn decode_named(row: &PgRow) -> Result<NamedRow, SqlError> {
+    row.columns().iter().map(|column| Ok((column.name().to_owned(), decode_column(row, column.ordinal())?))).collect()
 }
 
 fn decode_column(row: &PgRow, at: usize) -> Result<Value, SqlError> {

@@ -2,6 +2,7 @@
 
 mod bound_target;
 mod files;
+mod gates;
 mod leases;
 mod rows;
 mod source;
@@ -15,6 +16,7 @@ use bygone_sql::{Engine, RowTarget, SourceUrl, arrange};
 use jiff::{SignedDuration, Timestamp};
 
 pub(crate) use bound_target::{BoundTarget, Finding, Sketch};
+pub(crate) use gates::gates_of;
 pub(crate) use rows::row_policy;
 pub(crate) use source::{directory, open_for_long, source_options};
 

@@ -258,14 +258,16 @@ impl<'r, 'a, 'i> Fields<'r, 'a, 'i> {
         lacks
     }
 
-    /// Reports a key that stands without the one that gives it a meaning;
+    /// Reports a key that stands without any of those that give it a meaning;
     /// `help` says what to write.
-    pub(super) fn needs_beside(&mut self, key: &str, other: &'static str, help: &str) {
-        if let Some(value) = self.table.get(key).filter(|_| !self.has(other)) {
-            let problem = Problem::new(Code::MissingKey, format!("`{key}` means nothing without `{other}`"))
-                .label(format!("`{other}` is missing beside it"))
+    pub(super) fn needs_beside(&mut self, key: &str, others: &[&'static str], help: &str) {
+        let lacks = !others.iter().any(|other| self.has(other));
+        if let Some(value) = self.table.get(key).filter(|_| lacks) {
+            let named = others.iter().map(|other| format!("`{other}`")).collect::<Vec<_>>().join(" or ");
+            let problem = Problem::new(Code::MissingKey, format!("`{key}` means nothing without {named}"))
+                .label(format!("{named} is missing beside it"))
                 .help(help);
-            self.miss(vec![other], value.span(), problem);
+            self.miss(others.to_vec(), value.span(), problem);
         }
     }
 

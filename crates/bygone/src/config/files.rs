@@ -6,8 +6,8 @@ use super::deadline::{RawColumn, RawDeadline, RawForm};
 use super::error::{Code, Findings, Problem};
 use super::model::{FileDeadline, KeyDate, ObjectDeadline, Prefix, Stage, Tree};
 use super::policy::RawPolicy;
-use super::resolve::iana_zone;
 use super::size::Size;
+use super::times::iana_zone;
 use super::values::{Located, Text};
 
 /// The stamps of a file by their names.

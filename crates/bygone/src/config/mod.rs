@@ -24,6 +24,7 @@ mod duration;
 mod error;
 mod fields;
 mod files;
+mod gates;
 mod interpolate;
 mod kind;
 mod leases;
@@ -44,6 +45,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 mod text;
+mod times;
 mod url;
 mod uses;
 mod values;
@@ -62,8 +64,8 @@ pub(crate) use error::ConfigError;
 pub(crate) use interpolate::{Env, ProcessEnv};
 pub(crate) use model::{
     Action, Assignment, Brake, Certificate, ColumnRef, Condition, Config, Deadline, DeadlineColumn, FileDeadline,
-    Format, KeyDate, Leases, NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Serve, Source,
-    Subject, Tree,
+    Format, Gates, KeyDate, Leases, NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Serve,
+    Source, Subject, Tree,
 };
 pub(crate) use schema::json_schema;
 pub(crate) use suggest::nearest;

@@ -2,11 +2,16 @@
 //! defaults filled in, with the places they came from for later diagnostics.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bygone_core::{ScheduleError, Window};
 use bygone_server::http::{Address, Tokens};
+use bygone_sql::SourceUrl;
 use jiff::SignedDuration;
+use jiff::tz::TimeZone;
 use miette::{NamedSource, SourceSpan};
 
 use super::url::Secret;
@@ -71,8 +76,26 @@ pub(crate) struct Source {
     pub(crate) statement_timeout: Option<SignedDuration>,
     /// The longest that one statement may wait for a lock: from 1 ms to 24 days.
     pub(crate) lock_timeout: Option<SignedDuration>,
+    /// What must be quiet for anything of it to be swept.
+    pub(crate) gates: Gates,
     /// Where its URL stands.
     pub(crate) url_span: SourceSpan,
+}
+
+/// What must be quiet for anything of a source to be swept. All but the first
+/// are said only where the source is a server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gates {
+    /// While this file exists, nothing is swept: a path from the root on.
+    pub(crate) hold_file: Option<PathBuf>,
+    /// The most sessions of others that may be at work.
+    pub(crate) active_sessions: Option<u64>,
+    /// The most transactions of others in a second.
+    pub(crate) transactions_per_second: Option<u64>,
+    /// The farthest that replicas may be behind: at least 1 ms.
+    pub(crate) replica_lag: Option<SignedDuration>,
+    /// The replicas to ask, of the same kind as the source.
+    pub(crate) replicas: Vec<SourceUrl>,
 }
 
 /// What kind of place a source is.
@@ -104,6 +127,10 @@ pub(crate) struct Policy {
     pub(crate) brake: Brake,
     /// When the daemon runs it, if said.
     pub(crate) schedule: Option<Schedule>,
+    /// How far each run is put off, at most: shorter than the time between two.
+    pub(crate) jitter: SignedDuration,
+    /// Within which hours the daemon runs it; without any, at all times.
+    pub(crate) windows: Vec<Window>,
     /// Where all this stands.
     pub(crate) spans: PolicySpans,
 }
@@ -453,9 +480,35 @@ pub(crate) struct Brake {
 /// When the daemon runs a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Schedule {
-    /// A cron expression of five or six fields, as written, that some time
-    /// matches.
-    Cron(String),
+    /// By a pattern of cron that some time matches.
+    Cron {
+        /// Five fields or six, as written.
+        pattern: String,
+        /// Where the clock hangs.
+        zone: TimeZone,
+    },
     /// So long after each other: at least 1 s.
     Every(SignedDuration),
+}
+
+impl Schedule {
+    /// As the engine keeps it.
+    pub(crate) fn timed(&self) -> Result<bygone_core::Schedule, ScheduleError> {
+        match self {
+            Self::Cron { pattern, zone } => bygone_core::Schedule::cron(pattern, zone.clone()),
+            Self::Every(interval) => {
+                bygone_core::Schedule::every(Duration::try_from(*interval).unwrap_or(Duration::ZERO))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cron { pattern, zone } if *zone == TimeZone::UTC => f.write_str(pattern),
+            Self::Cron { pattern, zone } => write!(f, "{pattern} {}", zone.iana_name().unwrap_or("UTC")),
+            Self::Every(time) => write!(f, "every {time:#}"),
+        }
+    }
 }

@@ -14,6 +14,7 @@ use super::fields::{Fields, Read, ReadTable, Reader, read_elements, wrong_type};
 use super::kind::{Kind, LIMITS};
 use super::raw::{RawBrake, RawBudget};
 use super::size::Size;
+use super::times::RawWindows;
 use super::values::{Located, Text};
 use super::via::RawConditions;
 
@@ -143,10 +144,17 @@ pub(super) struct RawPolicy {
     /// How much the file system must have free, such as "5GiB": the oldest
     /// files go until it has.
     pub(super) min_free: Option<Located<Size>>,
-    /// When it runs, as cron: five fields, or six with seconds first; in UTC.
+    /// When it runs, as cron: five fields, or six with seconds first, and then
+    /// maybe the zone of its times, such as "Europe/Berlin". Default: UTC.
     pub(super) schedule: Option<Text>,
     /// How often it runs; instead of `schedule`.
     pub(super) every: Option<Located<SignedDuration>>,
+    /// How far each run is put off, at most, so that not all of them begin at
+    /// once: shorter than the time between two. Default: "0s".
+    pub(super) jitter: Option<Located<SignedDuration>>,
+    /// The hours in which the daemon runs it, "22:00-05:00 Europe/Berlin"; or
+    /// several such. Without a zone they are UTC. Default: at any time.
+    pub(super) window: Option<RawWindows>,
     /// The bounds of a run.
     pub(super) budget: Option<RawBudget>,
     /// When to refuse a run because it would remove too much.
@@ -197,6 +205,8 @@ impl ReadTable for RawPolicy {
             min_free: fields.optional("min_free"),
             schedule: fields.optional("schedule"),
             every: fields.optional("every"),
+            jitter: fields.optional("jitter"),
+            window: fields.optional("window"),
             budget: fields.optional("budget"),
             brake: fields.optional("brake"),
             enabled: fields.optional("enabled"),
@@ -220,6 +230,8 @@ fn check_companions(kind: Option<Kind>, fields: &mut Fields<'_, '_, '_>) {
     // Without a kind nothing can be said of the others.
     let Some(kind) = kind else { return };
     kind.check_keys(fields);
+    let help = "say when it runs: `every = \"1h\"`; or remove `jitter`";
+    fields.needs_beside("jitter", &["schedule", "every"], help);
     match kind {
         Kind::Rows => check_rows(fields),
         Kind::Tree => {
@@ -245,12 +257,13 @@ fn check_rows(fields: &mut Fields<'_, '_, '_>) {
         fields.require("keep", "say how long rows stay after their deadline: `keep = \"30d\"`, or \"0s\"");
     }
     let help = "name the deadline that it counts from: `deadline = \"created_at\"`; or remove `keep`";
-    fields.needs_beside("keep", "deadline", help);
-    fields.needs_beside("per", "newest", "say how many of each group stay: `newest = 10`; or remove `per`");
-    fields.needs_beside("by", "newest", "say how many rows stay: `newest = 10`; or remove `by`");
+    fields.needs_beside("keep", &["deadline"], help);
+    fields.needs_beside("per", &["newest"], "say how many of each group stay: `newest = 10`; or remove `per`");
+    fields.needs_beside("by", &["newest"], "say how many rows stay: `newest = 10`; or remove `by`");
 }
 
-/// What each kind needs, for the JSON Schema.
+/// What each kind needs, and what some keys need beside them, for the JSON
+/// Schema.
 fn kinds() -> serde_json::Value {
     let of = |kind: &str| json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
     let others =
@@ -266,6 +279,7 @@ fn kinds() -> serde_json::Value {
             { "required": ["max_count"] }, { "required": ["min_free"] },
         ] } },
         { "if": of("prefix"), "then": { "required": ["keep"] } },
+        { "if": { "required": ["jitter"] }, "then": { "anyOf": [{ "required": ["schedule"] }, { "required": ["every"] }] } },
     ])
 }
 

@@ -15,6 +15,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::fields::{Fields, Read, ReadTable, Reader, read_table, wrong_type};
+use super::gates::RawGates;
 use super::policy::{RawPolicies, RawPolicy};
 use super::serve::RawServe;
 use super::uses::{RawUse, RawUses};
@@ -121,6 +122,8 @@ pub(super) struct RawSource {
     pub(super) statement_timeout: Option<Located<SignedDuration>>,
     /// The longest that one statement may wait for a lock.
     pub(super) lock_timeout: Option<Located<SignedDuration>>,
+    /// What must be quiet for anything of it to be swept.
+    pub(super) gates: Option<RawGates>,
 }
 
 impl ReadTable for RawSource {
@@ -134,6 +137,7 @@ impl ReadTable for RawSource {
             table_prefix: fields.optional("table_prefix"),
             statement_timeout: fields.optional("statement_timeout"),
             lock_timeout: fields.optional("lock_timeout"),
+            gates: fields.optional("gates"),
         }
     }
 }

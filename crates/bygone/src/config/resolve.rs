@@ -6,21 +6,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bygone_core::ScheduleError;
 use jiff::SignedDuration;
-use jiff::tz::TimeZone;
 use miette::SourceSpan;
 
 use super::error::{Code, ConfigError, Findings, Problem};
 use super::kind::Kind;
 use super::limits::{self, BrakeLayer, BudgetLayer};
-use super::model::{Config, Place, Policy, PolicySpans, Rows, Schedule, Source, Subject};
+use super::model::{Config, Place, Policy, PolicySpans, Rows, Source, Subject};
 use super::policy::{RawKey, RawPolicy};
 use super::raw::{RawFile, RawSource};
 use super::suggest::nearest;
 use super::values::{Located, Text};
 use super::via::RawConditions;
-use super::{action, condition, deadline, files, leases, newest, order, references, serve, url, uses, via};
+use super::{
+    action, condition, deadline, files, gates, leases, newest, order, references, serve, times, url, uses, via,
+};
 
 /// How far clocks may differ where the file does not say.
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(60);
@@ -134,6 +134,7 @@ fn source(name: &str, span: SourceSpan, raw: RawSource, findings: &mut Findings)
     let table_prefix = raw.table_prefix.map(|text| plain_name("table_prefix", text, findings));
     let statement_timeout = limits::timeout("statement_timeout", raw.statement_timeout, findings);
     let lock_timeout = limits::timeout("lock_timeout", raw.lock_timeout, findings);
+    let gates = gates::resolve(raw.gates, url.as_ref(), findings);
     let (url, place) = url?;
     Some(Source {
         name: name.to_owned(),
@@ -141,6 +142,7 @@ fn source(name: &str, span: SourceSpan, raw: RawSource, findings: &mut Findings)
         table_prefix: table_prefix.flatten(),
         statement_timeout,
         lock_timeout,
+        gates,
         url,
         place,
         url_span: url_span?,
@@ -173,7 +175,9 @@ fn policy(mut raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Opti
     let name = raw.name.take().and_then(|text| policy_name(text, findings));
     let source = raw.source.take().filter(|text| is_known_source(text, file, findings));
     let after = raw.after.take().and_then(|list| order::names(list, findings));
-    let schedule = schedule(raw.schedule.take(), raw.every.take(), findings);
+    let schedule = times::schedule(raw.schedule.take(), raw.every.take(), findings);
+    let jitter = times::jitter(raw.jitter.take(), schedule.as_ref(), findings);
+    let windows = times::windows(raw.window.take(), findings);
     let budget = BudgetLayer::check(raw.budget.take(), findings).over(&file.budget);
     let brake = BrakeLayer::check(raw.brake.take(), findings).over(&file.brake);
     if let (Some(kind), Some(source)) = (kind, &source)
@@ -197,6 +201,8 @@ fn policy(mut raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Opti
         budget,
         brake,
         schedule,
+        jitter,
+        windows,
         spans: spans?,
     })
 }
@@ -215,7 +221,7 @@ fn rows(raw: RawPolicy, findings: &mut Findings) -> Option<Rows> {
     let with = raw.with.and_then(|list| references::chains("with", list, findings));
     let action = action::resolve(raw.clear, raw.set, findings);
     let key = raw.key.map(|key| key_columns(key, findings));
-    let zone = raw.zone.map(|text| iana_zone(&text, findings));
+    let zone = raw.zone.map(|text| times::iana_zone(&text, findings));
     Some(Rows {
         table: table?,
         deadline,
@@ -363,49 +369,4 @@ pub(super) fn plain_name(key: &str, text: Text, findings: &mut Findings) -> Opti
 
 fn is_blank_or_control(name: &str) -> bool {
     name.trim().is_empty() || name.contains(char::is_control)
-}
-
-pub(super) fn iana_zone(text: &Text, findings: &mut Findings) -> Option<String> {
-    let zone = TimeZone::get(&text.value).ok();
-    // The name in its own spelling: databases are stricter about case.
-    if let Some(name) = zone.as_ref().and_then(TimeZone::iana_name) {
-        return Some(name.to_owned());
-    }
-    let known: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
-    let label = match nearest(&text.value, known.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean {near:?}?"),
-        None => "not known".to_owned(),
-    };
-    let help = if known.is_empty() {
-        "this machine has no time zone database: install tzdata, or use \"UTC\""
-    } else {
-        "write a name of the IANA time zone database, such as \"Europe/Berlin\" or \"UTC\""
-    };
-    let problem = Problem::new(Code::BadZone, "`zone` is not the name of a time zone").label(label).help(help);
-    findings.add(text.span, problem);
-    None
-}
-
-fn schedule(cron: Option<Text>, every: Option<Located<SignedDuration>>, findings: &mut Findings) -> Option<Schedule> {
-    if let (Some(cron), Some(every)) = (&cron, &every) {
-        let problem = Problem::new(Code::ConflictingKeys, "`schedule` and `every` exclude each other")
-            .label("and an interval here")
-            .help("keep one of them");
-        findings.add_pair((cron.span, "a schedule here"), every.span, problem);
-    }
-    if let Some(cron) = cron {
-        let Err(error) = bygone_core::Schedule::cron(&cron.value, TimeZone::UTC) else {
-            return Some(Schedule::Cron(cron.value));
-        };
-        let message = match error {
-            ScheduleError::Fields(_) => "`schedule` must have five fields, or six with seconds first",
-            _ => "`schedule` is not a cron schedule",
-        };
-        let problem = Problem::new(Code::BadSchedule, message)
-            .label(error.to_string())
-            .help("\"0 5 */4 * * *\" is every four hours, five minutes past; or write `every = \"4h\"`");
-        findings.add(cron.span, problem);
-        return None;
-    }
-    limits::interval("every", every, findings).map(Schedule::Every)
 }

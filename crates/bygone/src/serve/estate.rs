@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bygone_core::{Clock, ErrorKind, TargetError, Turn};
+use bygone_core::{Clock, ErrorKind, Gate, TargetError, Turn, WindowGate};
 use bygone_server::{Bound, Estate, PolicyCard};
 use bygone_sql::SourceTurn;
-use jiff::tz::TimeZone;
 
 use super::turn::{DirectoryTurn, FreeTurn};
-use crate::assembly::{Access, assemble, directory, source_options};
-use crate::config::{Config, Place, Schedule};
+use crate::assembly::{Access, assemble, directory, gates_of, source_options};
+use crate::config::{Config, Place, Policy, Schedule};
 use crate::plan;
 use crate::problem::Problem;
+
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// Policies of a file.
 pub(super) struct Configured {
@@ -32,12 +33,21 @@ impl fmt::Debug for Configured {
 
 impl Configured {
     pub(super) fn new(config: Config, clock: &Arc<dyn Clock>) -> Result<Self, Problem> {
+        // The policies of a source share its gates, and with them what those remember.
+        let gates: BTreeMap<&str, Vec<Arc<dyn Gate>>> =
+            config.sources.values().map(|source| (source.name.as_str(), gates_of(source, clock))).collect();
         let mut cards = Vec::with_capacity(config.policies.len());
         for policy in &config.policies {
-            let schedule = policy.schedule.as_ref().map(timed).transpose();
+            let schedule = policy.schedule.as_ref().map(Schedule::timed).transpose();
             // The file was read by the same rules.
             let schedule = schedule.map_err(|error| Problem::failed(format!("{}: {error}", policy.name)))?;
-            cards.push(PolicyCard { schedule, ..PolicyCard::new(&policy.name, &policy.source) });
+            let jitter = Duration::try_from(policy.jitter).unwrap_or(Duration::ZERO);
+            let schedule = schedule.map(|schedule| schedule.with_jitter(jitter));
+            let of_source = gates[policy.source.as_str()].iter().cloned();
+            let gates = windows(policy, clock).into_iter().chain(of_source).collect();
+            // Where it may run in some hours only, a day may pass from one complete run to the next.
+            let interval_least = if policy.windows.is_empty() { Duration::ZERO } else { DAY };
+            cards.push(PolicyCard { schedule, gates, interval_least, ..PolicyCard::new(&policy.name, &policy.source) });
         }
         Ok(Self { config, cards, clock: Arc::clone(clock) })
     }
@@ -56,13 +66,9 @@ impl Configured {
     }
 }
 
-fn timed(schedule: &Schedule) -> Result<bygone_core::Schedule, bygone_core::ScheduleError> {
-    match schedule {
-        Schedule::Cron(pattern) => bygone_core::Schedule::cron(pattern, TimeZone::UTC),
-        Schedule::Every(interval) => {
-            bygone_core::Schedule::every(Duration::try_from(*interval).unwrap_or(Duration::ZERO))
-        }
-    }
+fn windows(policy: &Policy, clock: &Arc<dyn Clock>) -> Option<Arc<dyn Gate>> {
+    let windows = policy.windows.clone();
+    (!windows.is_empty()).then(|| Arc::new(WindowGate::new(Arc::clone(clock), windows)) as Arc<dyn Gate>)
 }
 
 #[async_trait]
@@ -106,10 +112,13 @@ impl Estate for Configured {
 
 #[cfg(test)]
 mod tests {
-    use bygone_core::SystemClock;
+    use std::path::Path;
+
+    use bygone_core::{ManualClock, SystemClock};
+    use jiff::{SignedDuration, Timestamp};
 
     use super::*;
-    use crate::config::{ProcessEnv, load};
+    use crate::config::{ProcessEnv, load, parse};
 
     #[tokio::test]
     async fn a_plan_is_the_document_of_the_verb_and_writes_nothing() {
@@ -140,5 +149,24 @@ mod tests {
         assert!(refused["policies"][0]["error"].as_str().unwrap().contains("`x`"), "{refused}");
         let left: u32 = conn.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
         assert_eq!(left, 3);
+    }
+
+    const FILE: &str = "[source.s]\nurl = \"sqlite:a.db\"\n[[policy]]\nname = \"p\"\nsource = \"s\"\ntable = \"t\"\n\
+                        deadline = \"d\"\nkeep = \"1d\"\nschedule = \"0 30 2 * * * Europe/Stockholm\"\n";
+
+    fn next_run(lines: &str) -> Timestamp {
+        let config = parse("bygone.toml", &format!("{FILE}{lines}"), Path::new(""), &ProcessEnv).unwrap();
+        let now: Timestamp = "2026-11-18T00:00:00Z".parse().unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(now));
+        let estate = Configured::new(config, &clock).unwrap();
+        estate.policies()[0].schedule.as_ref().unwrap().next_after(now, "p").unwrap()
+    }
+
+    #[test]
+    fn a_run_is_put_off_by_the_policys_jitter() {
+        let exact = next_run("");
+        assert_eq!(exact, "2026-11-18T01:30:00Z".parse().unwrap());
+        let off = next_run("jitter = \"20m\"").duration_since(exact);
+        assert!(SignedDuration::ZERO < off && off < SignedDuration::from_mins(20), "{off}");
     }
 }

@@ -28,7 +28,7 @@ fn unknown_key() {
       help: remove it, or use one of the keys known here: name, source, kind,
             table, deadline, keep, newest, per, by, where, unless, only_if,
             unless_referenced_by, with, clear, set, after, key, zone, schedule,
-            every, budget, brake, enabled
+            every, jitter, window, budget, brake, enabled
 
     Error: config::unknown_key
 
@@ -42,7 +42,7 @@ fn unknown_key() {
       help: remove it, or use one of the keys known here: name, source, kind,
             table, deadline, keep, newest, per, by, where, unless, only_if,
             unless_referenced_by, with, clear, set, after, key, zone, schedule,
-            every, budget, brake, enabled
+            every, jitter, window, budget, brake, enabled
     "#);
 }
 
@@ -63,7 +63,7 @@ fn misspelt_and_required() {
       help: remove it, or use one of the keys known here: name, source, kind,
             table, deadline, keep, newest, per, by, where, unless, only_if,
             unless_referenced_by, with, clear, set, after, key, zone, schedule,
-            every, budget, brake, enabled
+            every, jitter, window, budget, brake, enabled
     "#);
 }
 
@@ -378,8 +378,8 @@ fn bad_schedule() {
        :            ^^^^^|^^^^^
        :                 `-- 2 fields
        `----
-      help: "0 5 */4 * * *" is every four hours, five minutes past; or write
-            `every = "4h"`
+      help: "0 5 */4 * * *" is every four hours, five minutes past; a zone may
+            follow, as in "0 30 2 * * * Europe/Stockholm"; or write `every = "4h"`
     "#);
 }
 

@@ -11,6 +11,7 @@ use toml::de::DeTable;
 use super::super::deadline::RawLatest;
 use super::super::error::Findings;
 use super::super::fields::{Fields, ReadTable, Reader};
+use super::super::gates::RawGates;
 use super::super::json_schema;
 use super::super::policy::RawPolicy;
 use super::super::raw::{RawBrake, RawBudget, RawClock, RawFile, RawSource};
@@ -47,6 +48,7 @@ fn the_schema_names_the_keys_that_are_read() {
     let schema = json_schema();
     let part = |name: &str| schema_keys(&schema["$defs"][name]);
     assert_eq!(part("Source"), read_keys::<RawSource>());
+    assert_eq!(part("Gates"), read_keys::<RawGates>());
     let (named, mut required) = read_keys::<RawPolicy>();
     // Only policies over rows need one, which the schema says with their kind.
     assert!(required.remove("table"));

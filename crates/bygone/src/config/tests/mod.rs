@@ -4,6 +4,7 @@
 mod action;
 mod diagnostics;
 mod files;
+mod gates;
 mod keys;
 mod newest;
 mod order;
@@ -11,6 +12,7 @@ mod packs;
 mod references;
 mod refused;
 mod taken;
+mod times;
 mod via;
 
 use std::ffi::OsString;
@@ -27,6 +29,7 @@ impl Env for TestEnv {
     fn var(&self, name: &str) -> Option<OsString> {
         let value = match name {
             "DATABASE_URL" => "postgres://ada:hunter2@db.example/app",
+            "REPLICA_URL" => "postgres://ada:hunter2@replica.example/app",
             "SECRET" => "hunter2",
             "KEEP" => "30d",
             "COLUMN" => "expires_at",

@@ -98,7 +98,10 @@ fn what_is_said_replaces_what_the_pack_says() {
     let [carts, orders, visits] = config.policies.as_slice() else { panic!("{:?}", names(&config)) };
     assert_eq!(carts.rows().unwrap().keep, SignedDuration::from_hours(30 * 24));
     assert_eq!(carts.schedule, Some(Schedule::Every(SignedDuration::from_hours(2))));
-    assert_eq!(orders.schedule, Some(Schedule::Cron("0 0 * * *".to_owned())));
+    assert_eq!(
+        orders.schedule,
+        Some(Schedule::Cron { pattern: "0 0 * * *".to_owned(), zone: jiff::tz::TimeZone::UTC })
+    );
     assert_eq!((orders.budget.page, orders.rows().unwrap().keep), (Some(7), SignedDuration::from_hours(24)));
     assert_eq!(
         (visits.rows().unwrap().table.as_str(), visits.rows().unwrap().newest.as_ref().unwrap().rows),

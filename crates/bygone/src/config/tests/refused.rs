@@ -35,6 +35,10 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "every = true",
             "every = [\"1h\"]",
             "schedule = 5",
+            "every = \"1h\"\njitter = true",
+            "window = 5",
+            "window = { from = \"22:00\" }",
+            "window = [22]",
             "budget = 1000",
             "budget = { page = \"1000\" }",
             "budget = { page = 1.5 }",
@@ -71,6 +75,9 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "key = [\"a\", \" \"]",
             "key = [\"a\", \"a\"]",
             "every = \"0s\"",
+            "every = \"1h\"\njitter = \"1h\"",
+            "schedule = \"0 */5 * * * *\"\njitter = \"5m\"",
+            "schedule = \"0 9,10 * * *\"\njitter = \"61m\"",
             "budget = { page = 0 }",
             "budget = { items = 0 }",
             "budget = { requests = 0 }",
@@ -129,6 +136,8 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "every = \"1mo\"",
             "every = 60",
             "every = 1.5",
+            "every = \"1h\"\njitter = 5",
+            "every = \"1h\"\njitter = \"-5m\"",
             "budget = { pause = \"-1s\" }",
             "budget = { run_time = \"\" }",
             "[clock]\nskew_max = \"60\"",
@@ -148,7 +157,33 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "only_if = [{ via = \"a\", where = \"b) OR (c\" }]",
         ],
     ),
-    (Code::BadZone, &["zone = \"\"", "zone = \"Mars/Base\"", "zone = \"+01:00\""]),
+    (
+        Code::BadZone,
+        &[
+            "zone = \"\"",
+            "zone = \"Mars/Base\"",
+            "zone = \"+01:00\"",
+            "schedule = \"0 0 * * * Mars/Base\"",
+            "schedule = \"0 0 0 * * * Europe/Stokholm\"",
+            "window = \"22:00-05:00 Mars/Base\"",
+            "window = [\"22:00-05:00\", \"12:00-13:00 +01:00\"]",
+        ],
+    ),
+    (
+        Code::BadWindow,
+        &[
+            "window = \"\"",
+            "window = []",
+            "window = \"22-5\"",
+            "window = \"22:00\"",
+            "window = \"22:00-24:00\"",
+            "window = \"22:00-5:00\"",
+            "window = \"22:00 - 05:00\"",
+            "window = \"22:00-22:00\"",
+            "window = \"Europe/Stockholm 22:00-05:00\"",
+            "window = [\"22:00-05:00\", \"night\"]",
+        ],
+    ),
     (
         Code::BadSchedule,
         &[
@@ -158,6 +193,9 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "schedule = \"61 * * * *\"",
             "schedule = \"0 0 30 2 *\"",
             "schedule = \"a b c d e\"",
+            "schedule = \"0 0 * * Europe/Stockholm\"",
+            "schedule = \"Europe/Stockholm\"",
+            "schedule = \"0 0 * * * Europe/Stockholm UTC\"",
         ],
     ),
     (
@@ -170,7 +208,10 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "clear = [\"a\"]\nset = { a = 1 }",
         ],
     ),
-    (Code::MissingKey, &["unless = {}", "only_if = [{ where = \"a\" }]", "per = [\"a\"]", "by = \"a\""]),
+    (
+        Code::MissingKey,
+        &["unless = {}", "only_if = [{ where = \"a\" }]", "per = [\"a\"]", "by = \"a\"", "jitter = \"5m\""],
+    ),
     (Code::MissingPolicy, &["after = [\"other\"]", "after = [\"${SECRET}\"]", "after = [\"\"]"]),
     (Code::CircularOrder, &["after = [\"tokens\"]"]),
     (Code::UnsetVariable, &["where = \"a = ${NOT_SET}\""]),
@@ -321,7 +362,7 @@ fn no_message_shows_what_was_filled_in() {
             texts.push(format!("{SOURCE}{POLICY}").replacen(good, &with, 1));
         }
     }
-    for key in ["where", "zone", "schedule", "every", "key", "kind"] {
+    for key in ["where", "zone", "schedule", "every", "jitter", "window", "key", "kind"] {
         texts.push(with_policy_lines(&format!("{key} = \"${{SECRET}};(\"")));
     }
     for key in ["with", "unless_referenced_by", "clear", "after"] {

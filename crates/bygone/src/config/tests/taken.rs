@@ -14,6 +14,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!((source.name.as_str(), source.url.expose()), ("auth", "sqlite:a.db"));
     assert_eq!((&source.schema, &source.table_prefix), (&None, &None));
     assert_eq!((source.statement_timeout, source.lock_timeout), (None, None));
+    assert_eq!((&source.gates.hold_file, source.gates.active_sessions, source.gates.replica_lag), (&None, None, None));
     let policy = &config.policies[0];
     assert_eq!(policy.name, "tokens");
     assert_eq!((policy.source.as_str(), policy.rows().unwrap().table.as_str()), ("auth", "t"));
@@ -22,7 +23,7 @@ fn what_is_left_out_has_its_default() {
         (&policy.rows().unwrap().where_, &policy.rows().unwrap().key, &policy.rows().unwrap().zone),
         (&None, &None, &None)
     );
-    assert_eq!(policy.schedule, None);
+    assert_eq!((&policy.schedule, policy.jitter, &policy.windows), (&None, SignedDuration::ZERO, &Vec::new()));
     assert_eq!((&policy.rows().unwrap().newest, &policy.rows().unwrap().action), (&None, &Action::Remove));
     assert!(policy.rows().unwrap().unless.is_empty() && policy.rows().unwrap().only_if.is_empty());
     assert!(
@@ -121,7 +122,7 @@ fn the_policy_goes_before_the_file_key_by_key() {
 }
 
 #[test]
-fn keys_zones_and_schedules() {
+fn keys_zones_and_intervals() {
     let one = policy("key = \"id\"");
     assert_eq!(one.rows().unwrap().key.clone().unwrap(), ["id"]);
     let two = policy("key = [\"tenant\", \"id\"]");
@@ -129,10 +130,6 @@ fn keys_zones_and_schedules() {
     for (written, wanted) in [("Europe/Berlin", "Europe/Berlin"), ("europe/berlin", "Europe/Berlin"), ("UTC", "UTC")] {
         let zoned = policy(&format!("zone = {written:?}"));
         assert_eq!(zoned.rows().unwrap().zone.as_deref(), Some(wanted));
-    }
-    for cron in ["0 5 */4 * * *", "5 */4 * * *"] {
-        let scheduled = policy(&format!("schedule = {cron:?}"));
-        assert_eq!(scheduled.schedule, Some(Schedule::Cron(cron.to_owned())));
     }
     let every = policy("every = \"90m\"").schedule;
     assert_eq!(every, Some(Schedule::Every(SignedDuration::from_mins(90))));

@@ -107,6 +107,11 @@ fn it_refuses_what_the_program_refuses() {
         ("keep =", "with = \"a.b\"\nkeep ="),
         ("keep =", "with = [\"a.b\"]\nclear = [\"c\"]\nkeep ="),
         ("keep =", "set = { a = [1] }\nkeep ="),
+        ("[[policy]]", "gates = { actve_sessions = 5 }\n[[policy]]"),
+        ("[[policy]]", "gates = { active_sessions = \"5\" }\n[[policy]]"),
+        ("[[policy]]", "gates = { replicas = [\"postgres://h/d\"] }\n[[policy]]"),
+        ("keep =", "jitter = \"5m\"\nkeep ="),
+        ("keep =", "window = 22\nkeep ="),
         ("keep =", "unless = { where = \"a\" }\nkeep ="),
         ("keep =", "only_if = [{ via = \"a\", when = \"b\" }]\nkeep ="),
     ] {

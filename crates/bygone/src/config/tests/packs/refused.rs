@@ -321,8 +321,8 @@ fn keys_that_cannot_be_replaced() {
         `----
       help: remove it, or use one of the keys known here: kind, table, deadline,
             keep, newest, per, by, where, unless, only_if, unless_referenced_by,
-            with, clear, set, after, key, zone, schedule, every, budget, brake,
-            enabled
+            with, clear, set, after, key, zone, schedule, every, jitter, window,
+            budget, brake, enabled
 
     Error: config::unknown_key
 
@@ -335,8 +335,8 @@ fn keys_that_cannot_be_replaced() {
         `----
       help: remove it, or use one of the keys known here: kind, table, deadline,
             keep, newest, per, by, where, unless, only_if, unless_referenced_by,
-            with, clear, set, after, key, zone, schedule, every, budget, brake,
-            enabled
+            with, clear, set, after, key, zone, schedule, every, jitter, window,
+            budget, brake, enabled
     "#);
 }
 

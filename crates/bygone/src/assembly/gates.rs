@@ -1,0 +1,71 @@
+//! What must be quiet for anything of a source to be swept.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bygone_core::{Clock, Closed, Gate, Hindrance};
+use bygone_sql::{LoadGate, LoadLimits, SourceUrl};
+
+use super::unsigned;
+use crate::config::{Gates, Source};
+
+/// The gates of a source. They are made once for all of its policies: they keep a connection, and remember answers.
+pub(crate) fn gates_of(source: &Source, clock: &Arc<dyn Clock>) -> Vec<Arc<dyn Gate>> {
+    let mut gates: Vec<Arc<dyn Gate>> = Vec::new();
+    let Gates { hold_file, active_sessions, transactions_per_second, replica_lag, replicas } = source.gates.clone();
+    if let Some(path) = hold_file {
+        gates.push(Arc::new(HoldFile(path)));
+    }
+    let is_asked = active_sessions.is_some() || transactions_per_second.is_some() || replica_lag.is_some();
+    let limits =
+        LoadLimits { active_sessions, transactions_per_second, replica_lag: replica_lag.map(unsigned), replicas };
+    // A url that cannot be read is told of when it is opened.
+    if is_asked && let Ok(url) = SourceUrl::parse(source.url.expose()) {
+        gates.push(LoadGate::new(url, limits, Arc::clone(clock)));
+    }
+    gates
+}
+
+/// Closed while a file exists.
+#[derive(Debug)]
+struct HoldFile(PathBuf);
+
+#[async_trait]
+impl Gate for HoldFile {
+    async fn closed(&self) -> Option<Closed> {
+        let path = self.0.display();
+        // A link that leads nowhere was put there by somebody, too.
+        let reason = match tokio::fs::symlink_metadata(&self.0).await {
+            Ok(_) => format!("held by the file {path}; remove it to go on"),
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => format!("whether the file {path} exists cannot be told: {error}"),
+        };
+        Some(Closed { by: Hindrance::Held, reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_hold_is_whatever_bears_the_name_and_what_cannot_be_looked_at() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("hold");
+        let gate = HoldFile(path.clone());
+        assert_eq!(gate.closed().await, None);
+        std::fs::create_dir(&path).unwrap();
+        let reason = format!("held by the file {}; remove it to go on", path.display());
+        assert_eq!(gate.closed().await, Some(Closed { by: Hindrance::Held, reason }));
+        std::fs::remove_dir(&path).unwrap();
+        assert_eq!(gate.closed().await, None);
+        std::os::unix::fs::symlink("nowhere", &path).unwrap();
+        assert!(gate.closed().await.is_some());
+        assert_eq!(HoldFile(directory.path().join("no/directory")).closed().await, None);
+        std::fs::write(directory.path().join("file"), "").unwrap();
+        let closed = HoldFile(directory.path().join("file/hold")).closed().await.unwrap();
+        assert!(closed.reason.contains("cannot be told"), "{}", closed.reason);
+    }
+}
