@@ -43,11 +43,22 @@ pub(crate) struct Life {
     pub(crate) clock: Arc<SkewedClock>,
     pub(crate) store: LeaseStore,
     pub(crate) number: u64,
+    /// The life with which it is paused and ends.
+    host: u64,
 }
 
 impl Life {
     pub(crate) async fn begin(world: &Arc<World>) -> Result<Self, Error> {
         let number = world.next_life();
+        Self::begin_within(world, number, number).await
+    }
+
+    /// Another process with a store of its own, which lives only as long as this one.
+    pub(crate) async fn beside(&self) -> Result<Self, Error> {
+        Self::begin_within(&self.world, self.world.next_life(), self.host).await
+    }
+
+    async fn begin_within(world: &Arc<World>, number: u64, host: u64) -> Result<Self, Error> {
         // The farthest that is allowed comes as often as anything between.
         let off_millis = match world.below(4) {
             0 => -OFF_MAX,
@@ -67,10 +78,11 @@ impl Life {
             patience,
             ..Options::default()
         };
-        let way = Way { world: Arc::clone(world), sender: Sender { life: number, off_millis, is_late: false } };
+        let sender = Sender { life: number, off_millis, is_late: false };
+        let way = Way { world: Arc::clone(world), sender, host };
         let chance = Arc::new(SeededChance::new(world.bits()));
         let store = LeaseStore::open_by(way, options, Arc::clone(&clock) as _, chance).await?;
-        Ok(Self { world: Arc::clone(world), clock, store, number })
+        Ok(Self { world: Arc::clone(world), clock, store, number, host })
     }
 }
 

@@ -26,6 +26,8 @@ const STALL_MOST: u64 = 20_000;
 pub(crate) struct Way {
     pub(crate) world: Arc<World>,
     pub(crate) sender: Sender,
+    /// The life with which the process is paused.
+    pub(crate) host: u64,
 }
 
 /// What is asked of the store.
@@ -148,7 +150,7 @@ impl Way {
     async fn send(&self, request: Request) -> Result<Reply, StorageError> {
         let world = &self.world;
         world.pass().await;
-        let sender = Sender { is_late: world.is_late(self.sender.life), ..self.sender };
+        let sender = Sender { is_late: world.is_late(self.host), ..self.sender };
         let lost = |writes: bool| {
             let reason = "lost".to_owned();
             if writes { StorageError::Unknown { reason } } else { StorageError::Unavailable { reason } }

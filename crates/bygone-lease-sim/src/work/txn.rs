@@ -65,7 +65,7 @@ impl Life {
                 false
             }
             // Somebody else does, who has seen nothing of what was staged.
-            2 => match Self::begin(&self.world).await {
+            2 => match self.beside().await {
                 Ok(other) => other.commit(txn, staged).await,
                 Err(error) => {
                     self.world.broken(error);

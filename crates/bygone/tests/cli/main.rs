@@ -3,6 +3,7 @@
 
 #![cfg(test)] // which tells clippy that the helpers, too, may unwrap
 
+mod api;
 mod bad_input;
 mod clock;
 mod crash;

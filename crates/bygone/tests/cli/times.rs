@@ -20,7 +20,7 @@ async fn outside_of_its_window_a_policy_does_nothing_until_somebody_asks_for_it(
     let closed = hours_from_now(2);
     world.add_lines(&format!("every = \"1s\"\nwindow = {closed:?}"));
     let mut running = Running::start(&mut world.bygone(&["serve", "--state", "state"]));
-    running.until_it_says("serving 1 policies");
+    running.until_it_says("serving: 1 policy runs");
     until_told(&world, "state", "window", 1).await;
     assert_eq!(world.survivors().await, everyone());
 
