@@ -123,7 +123,7 @@ pub(crate) struct Serve {
     /// Where the history is kept. Default: what systemd names for the service, or ~/.local/state/bygone.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Where to answer, instead of `listen` of the file: 127.0.0.1:8085, [::1]:8085 or unix:/run/bygone/api.sock.
+    /// Where to answer, instead of `listen` of the file: 127.0.0.1:8085 or unix:/run/bygone/api.sock.
     #[arg(long, value_name = "ADDRESS", env = "BYGONE_LISTEN")]
     pub(crate) listen: Vec<Address>,
 }

@@ -25,9 +25,9 @@ const LISTEN: &str = "127.0.0.1:8085";
     extend("dependentRequired" = { "certificate": ["key"], "key": ["certificate"] }),
 )]
 pub(super) struct RawServe {
-    /// Where it listens: "127.0.0.1:8085" (the default), "[::1]:8085" or
-    /// "unix:/run/bygone/api.sock". What other machines can reach needs tokens
-    /// and a certificate. With an empty list it listens nowhere.
+    /// Where it listens: "127.0.0.1:8085" (the default), another address with
+    /// its port, or "unix:/run/bygone/api.sock". What other machines can reach
+    /// needs tokens and a certificate. With an empty list it listens nowhere.
     #[schemars(extend("uniqueItems" = true))]
     listen: Option<Located<Vec<Text>>>,
     /// The names by which it is called, besides "localhost" and its addresses.
