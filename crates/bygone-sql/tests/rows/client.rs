@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bygone_core::ErrorKind;
+use bygone_core::{Clock, ErrorKind, SystemClock};
 use bygone_sql::{Client, ClientOptions, Engine, Query, SourceUrl, Value};
 use bygone_testkit::{MariaDb, Options, Postgres};
 
@@ -122,10 +122,13 @@ async fn transactions_that_stand_in_each_others_way_all_come_through(engine: Eng
                         transaction.commit().await.unwrap();
                         return;
                     }
-                    Err(error) => assert!(error.is_passing(), "{error}"),
+                    // PostgreSQL looks for a circle once a second: behind several of them, some wait for too long.
+                    Err(error) => assert!(error.is_passing() || error.kind() == ErrorKind::Contended, "{error}"),
                 }
                 undone += 1;
                 assert!(undone < 1_000);
+                // As callers do: who comes back at once stands in the way again.
+                SystemClock::new().sleep(Duration::from_millis(7 * number)).await;
             }
         })
     });
