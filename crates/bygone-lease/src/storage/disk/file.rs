@@ -4,6 +4,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bygone_core::{Clock, SystemClock};
 use bytes::Bytes;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, named_params};
@@ -16,6 +17,8 @@ const APPLICATION_ID: i32 = 0x6279_6c6e;
 const FORMAT: i32 = 1;
 /// How long to wait for another process's write.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
+/// The rest before a file that is being made or closed is opened again.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Makes the directory and the file where there are none. Both are for their owner alone: state is nobody else's business.
 pub(super) fn prepare(directory: &Path) -> Result<PathBuf, StorageError> {
@@ -31,7 +34,23 @@ pub(super) fn prepare(directory: &Path) -> Result<PathBuf, StorageError> {
 }
 
 /// Opens the file for the one thread that writes, and makes its table if there is none.
+///
+/// Where several processes make the file at once, or the last one closes it, the engine says at once that it is busy, whatever
+/// it was told to wait for.
 pub(super) fn connect_to_write(path: &Path) -> Result<Connection, StorageError> {
+    let clock = SystemClock::new();
+    let began = clock.elapsed();
+    loop {
+        match try_connect_to_write(path) {
+            Err(StorageError::Throttled) if clock.elapsed().saturating_sub(began) < BUSY_WAIT => {
+                std::thread::park_timeout(BUSY_PAUSE);
+            }
+            connected => return connected,
+        }
+    }
+}
+
+fn try_connect_to_write(path: &Path) -> Result<Connection, StorageError> {
     let open = || {
         let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         conn.pragma_update(None, "journal_mode", "WAL")?;

@@ -1,9 +1,4 @@
 //! Where requests wait for the threads that carry them out, several at a time.
-//!
-//! When a group of changes was answered, its clients come back with their next ones, one after the other. A writer that went
-//! off with the first of them would sync the disk for him alone, and all others would wait for that and for their own. So
-//! it waits for as many as it knows of, though never for longer than part of what a commit takes: who is alone never waits,
-//! and who is waited for in vain costs little.
 
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -68,20 +63,12 @@ impl<T> Line<T> {
         self.lock().items.len()
     }
 
-    /// The next group, of `most` at the most: as soon as anybody waits, or a little later if more are expected. `None` when
-    /// nobody will come any more.
-    pub(super) fn next_group(&self, expected: usize, patience: Duration, most: usize) -> Option<Vec<T>> {
+    /// The next group, of `most` at the most, as soon as anybody waits. `None` when nobody will come any more.
+    pub(super) fn next_group(&self, most: usize) -> Option<Vec<T>> {
         let mut waiting = self.lock();
         waiting.wanted = 1;
         let is_lonely = |waiting: &mut Waiting<T>| waiting.items.is_empty() && waiting.is_open;
         waiting = self.called.wait_while(waiting, is_lonely).unwrap_or_else(PoisonError::into_inner);
-        let wanted = expected.min(most);
-        if waiting.items.len() < wanted {
-            waiting.wanted = wanted;
-            let is_early = |waiting: &mut Waiting<T>| waiting.items.len() < wanted && waiting.is_open;
-            let ended = self.called.wait_timeout_while(waiting, patience, is_early);
-            waiting = ended.unwrap_or_else(PoisonError::into_inner).0;
-        }
         if waiting.items.is_empty() {
             return None;
         }
@@ -92,6 +79,21 @@ impl<T> Line<T> {
             self.called.notify_one();
         }
         Some(std::mem::replace(&mut waiting.items, rest))
+    }
+
+    /// Those who come in addition: once so many wait, or those who do after this time. For the only thread that serves the
+    /// line.
+    pub(super) fn more(&self, wanted: usize, patience: Duration) -> Vec<T> {
+        let mut waiting = self.lock();
+        if waiting.items.len() < wanted {
+            waiting.wanted = wanted;
+            let is_early = |waiting: &mut Waiting<T>| waiting.items.len() < wanted && waiting.is_open;
+            let ended = self.called.wait_timeout_while(waiting, patience, is_early);
+            waiting = ended.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let length = waiting.items.len();
+        let rest = waiting.items.split_off(wanted.min(length));
+        std::mem::replace(&mut waiting.items, rest)
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
@@ -111,35 +113,36 @@ mod tests {
     fn who_is_alone_is_served_at_once() {
         let line = Line::new();
         line.join(1).unwrap();
-        assert_eq!(line.next_group(1, LONG, 10), Some(vec![1]));
+        assert_eq!(line.next_group(10), Some(vec![1]));
         assert_eq!(line.length(), 0);
     }
 
     #[test]
-    fn those_who_are_expected_are_waited_for() {
+    fn those_who_are_wanted_are_waited_for() {
         let line = Line::new();
-        line.join(1).unwrap();
-        let group = thread::scope(|scope| {
-            let group = scope.spawn(|| line.next_group(3, LONG, 10));
+        let more = thread::scope(|scope| {
+            let more = scope.spawn(|| line.more(2, LONG));
             scope.spawn(|| (2..4).for_each(|item| line.join(item).unwrap()));
-            group.join().unwrap()
+            more.join().unwrap()
         });
-        assert_eq!(group, Some(vec![1, 2, 3]));
+        assert_eq!(more, vec![2, 3]);
     }
 
     #[test]
     fn those_who_do_not_come_are_not_waited_for_long() {
         let line = Line::new();
         line.join(1).unwrap();
-        assert_eq!(line.next_group(100, Duration::from_millis(1), 10), Some(vec![1]));
+        assert_eq!(line.more(100, Duration::from_millis(1)), vec![1]);
+        assert_eq!(line.more(1, Duration::ZERO), Vec::<i32>::new());
     }
 
     #[test]
     fn a_group_has_an_end_and_the_rest_waits_in_order() {
         let line = Line::new();
-        (0..5).for_each(|item| line.join(item).unwrap());
-        assert_eq!(line.next_group(9, LONG, 3), Some(vec![0, 1, 2]));
-        assert_eq!(line.next_group(1, LONG, 3), Some(vec![3, 4]));
+        (0..7).for_each(|item| line.join(item).unwrap());
+        assert_eq!(line.next_group(3), Some(vec![0, 1, 2]));
+        assert_eq!(line.more(2, LONG), vec![3, 4]);
+        assert_eq!(line.next_group(3), Some(vec![5, 6]));
     }
 
     #[test]
@@ -148,8 +151,8 @@ mod tests {
         line.join(1).unwrap();
         line.close();
         assert!(matches!(line.join(2), Err(StorageError::Unavailable { .. })));
-        assert_eq!(line.next_group(9, LONG, 10), Some(vec![1]));
-        assert_eq!(line.next_group(9, LONG, 10), None);
+        assert_eq!(line.more(9, LONG), vec![1]);
+        assert_eq!(line.next_group(10), None);
     }
 
     #[test]

@@ -7,7 +7,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -73,7 +72,7 @@ impl Drop for Readers {
 
 fn read_all(path: &Path, line: &Line<Look>) {
     let mut idle = None;
-    while let Some(batch) = line.next_group(1, Duration::ZERO, BATCH_MAX) {
+    while let Some(batch) = line.next_group(BATCH_MAX) {
         match idle.take().map_or_else(|| file::connect_to_read(path), Ok) {
             Ok(reader) => idle = answer(reader, batch),
             Err(error) => batch.into_iter().for_each(|look| look(Err(error.clone()))),

@@ -2,6 +2,11 @@
 //!
 //! It takes what waits for it, at most so much, and commits it as one. Whoever comes while the disk is being synced waits
 //! for the next commit, which he then shares: the busier the store, the more each sync is worth.
+//!
+//! When a group was answered, its clients come back with their next changes, one after the other. A writer that went off
+//! with the first of them would sync the disk for him alone, and all others would wait for that and for their own. So it
+//! carries out what has come, and waits for as many as it knows of before it commits, though never for longer than part of
+//! what a commit takes: who is alone never waits, and who is waited for in vain costs little.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -20,6 +25,10 @@ use crate::storage::StorageError;
 const GROUP_MAX: usize = 1_024;
 /// The part of a commit's time that the next one may wait for those who are expected.
 const PATIENCE_PART: u32 = 2;
+/// Those who are expected are taken in so many parts, so that the first are carried out while the last are on their way...
+const PARTS: usize = 4;
+/// ... but in none that is smaller: to be woken costs more than to carry out a change.
+const PART_MIN: usize = 8;
 /// The longest that it may be: a commit may have had to wait for another process.
 const PATIENCE_MAX: Duration = Duration::from_millis(5);
 
@@ -80,13 +89,24 @@ fn write_all(conn: &Connection, line: &Line<Request>) {
     // However it ends, nobody joins a line that is not served any more.
     let _closing = Closing(line);
     let clock = SystemClock::new();
-    let (mut expected, mut patience) = (1, Duration::ZERO);
-    while let Some(group) = line.next_group(expected, patience, GROUP_MAX) {
-        let (began, count) = (clock.elapsed(), group.len());
-        let answers = commit(conn, group);
-        patience = (clock.elapsed().saturating_sub(began) / PATIENCE_PART).min(PATIENCE_MAX);
+    let (mut expected, mut patience) = (1_usize, Duration::ZERO);
+    while let Some(first) = line.next_group(GROUP_MAX) {
+        let (began, mut waited) = (clock.elapsed(), Duration::ZERO);
+        let join = |so_far: usize| {
+            let (missing, left) = (expected.saturating_sub(so_far), patience.saturating_sub(waited));
+            if missing == 0 || left.is_zero() {
+                return Vec::new();
+            }
+            let asked = clock.elapsed();
+            let more = line.more(missing.min((expected / PARTS).max(PART_MIN)), left);
+            waited += clock.elapsed().saturating_sub(asked);
+            more
+        };
+        let answers = commit(conn, first, join);
+        let took = clock.elapsed().saturating_sub(began).saturating_sub(waited);
+        patience = (took / PATIENCE_PART).min(PATIENCE_MAX);
         // All who are answered now may come back, to those who wait already.
-        expected = count + line.length();
+        expected = (answers.len() + line.length()).min(GROUP_MAX);
         for (answer, outcome) in answers {
             // Whoever went away does not want to know.
             let _ = answer.send(outcome);
@@ -101,15 +121,19 @@ impl Drop for Closing<'_> {
     fn drop(&mut self) {
         self.0.close();
         // Whoever waits is told that his answer is lost.
-        while self.0.next_group(1, Duration::ZERO, GROUP_MAX).is_some() {}
+        while self.0.next_group(GROUP_MAX).is_some() {}
     }
 }
 
-/// Carries out a group in one transaction. When this is over, it is durable, and everybody may have his answer.
-fn commit(conn: &Connection, group: Vec<Request>) -> Vec<(oneshot::Sender<Answer>, Answer)> {
-    let (changes, answers): (Vec<_>, Vec<_>) =
-        group.into_iter().map(|request| (request.change, request.answer)).unzip();
-    let committed = carry_out(conn, &changes).map_err(|error| failure(&error)).and_then(|outcomes| {
+/// Carries out a group in one transaction, and whoever joins it until nobody does. When this is over, it is durable, and
+/// everybody may have his answer.
+fn commit(
+    conn: &Connection,
+    first: Vec<Request>,
+    join: impl FnMut(usize) -> Vec<Request>,
+) -> Vec<(oneshot::Sender<Answer>, Answer)> {
+    let mut answers = Vec::with_capacity(first.len());
+    let committed = carry_out(conn, first, join, &mut answers).map_err(|error| failure(&error)).and_then(|outcomes| {
         // Where the disk fails in the middle of this, the group may be there after a restart, or not.
         let unknown = |error: rusqlite::Error| StorageError::Unknown { reason: error.to_string() };
         conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).map_err(unknown)?;
@@ -121,24 +145,40 @@ fn commit(conn: &Connection, group: Vec<Request>) -> Vec<(oneshot::Sender<Answer
         {
             tracing::error!(%error, "a group of changes could not be rolled back");
         }
-        changes.iter().map(|_| Err(error.clone())).collect()
+        answers.iter().map(|_| Err(error.clone())).collect()
     });
     answers.into_iter().zip(outcomes).collect()
 }
 
-fn carry_out(conn: &Connection, changes: &[Change]) -> rusqlite::Result<Vec<Answer>> {
+/// Who is to be answered stands in `answers`, also where this fails.
+fn carry_out(
+    conn: &Connection,
+    first: Vec<Request>,
+    mut join: impl FnMut(usize) -> Vec<Request>,
+    answers: &mut Vec<oneshot::Sender<Answer>>,
+) -> rusqlite::Result<Vec<Answer>> {
+    let split = |requests: Vec<Request>| -> (Vec<Change>, Vec<oneshot::Sender<Answer>>) {
+        requests.into_iter().map(|request| (request.change, request.answer)).unzip()
+    };
+    let (mut changes, senders) = split(first);
+    answers.extend(senders);
     conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     let written: i64 = conn.prepare_cached("SELECT version FROM written")?.query_row([], |row| row.get(0))?;
     let mut version = written;
-    let mut outcomes = Vec::with_capacity(changes.len());
-    for change in changes {
-        outcomes.push(match apply(conn, change, version + 1)? {
-            Some(of) => {
-                version = version.max(of);
-                Ok(of)
-            }
-            None => Err(StorageError::conflict()),
-        });
+    let mut outcomes = Vec::with_capacity(answers.len());
+    while !changes.is_empty() {
+        for change in &changes {
+            outcomes.push(match apply(conn, change, version + 1)? {
+                Some(of) => {
+                    version = version.max(of);
+                    Ok(of)
+                }
+                None => Err(StorageError::conflict()),
+            });
+        }
+        let senders;
+        (changes, senders) = split(join(outcomes.len()));
+        answers.extend(senders);
     }
     if version != written {
         conn.prepare_cached("UPDATE written SET version = ?1")?.execute([version])?;
