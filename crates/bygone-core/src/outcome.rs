@@ -32,6 +32,21 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All there are.
+    pub const ALL: [Self; 11] = [
+        Self::Complete,
+        Self::BudgetItems,
+        Self::BudgetRequests,
+        Self::BudgetRuntime,
+        Self::Activity,
+        Self::Window,
+        Self::Lag,
+        Self::Held,
+        Self::Cancelled,
+        Self::Refused,
+        Self::Failed,
+    ];
+
     /// The word used in reports.
     pub fn as_str(self) -> &'static str {
         match self {

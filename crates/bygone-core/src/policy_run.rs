@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, field};
 
 use crate::pace::Pace;
 use crate::sweep::record_error;
@@ -177,9 +178,11 @@ impl<'a> PolicyRun<'a> {
             }
             let (limit, care) = self.next_page();
             let request = PageRequest { boundary: self.boundary, cursor: self.cursor.as_ref(), limit, care };
+            let span = tracing::debug_span!("page", limit, examined = field::Empty, removed = field::Empty);
             let before = self.clock.elapsed();
-            match target.page(request).await {
+            match target.page(request).instrument(span.clone()).await {
                 Ok(page) => {
+                    span.record("examined", page.tally.examined).record("removed", page.tally.removed);
                     let time = self.clock.elapsed().saturating_sub(before);
                     self.count(&page, report);
                     self.observer.on(&Event::PageSwept { policy: target.policy(), page: &page.tally, care, time });

@@ -1,13 +1,13 @@
 //! What a sweep did, in the stable shape that the command line prints and the API returns.
 
 use jiff::Timestamp;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::{ErrorKind, Outcome, SweepOutcome, Tally};
 
 /// The report of a sweep.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// The sweep's own name, ordered by time.
     pub sweep: Uuid,
@@ -21,7 +21,7 @@ pub struct Report {
 }
 
 /// One policy's part of a sweep.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PolicyReport {
     /// The policy.
     pub policy: String,
@@ -101,5 +101,7 @@ mod tests {
                 "children": {}, "bytes": null, "pages": 1, "requests": 2, "elapsed_ms": 41, "lag_seconds": 0,
                 "error": null, "help": null, "warnings": [] }] });
         assert_eq!(serde_json::to_value(&report).unwrap(), expected);
+        let read: Report = serde_json::from_value(expected.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), expected);
     }
 }

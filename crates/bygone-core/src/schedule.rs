@@ -14,13 +14,13 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 /// When a policy runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     rhythm: Rhythm,
     jitter: Duration,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Rhythm {
     Cron { cron: Box<Cron>, zone: TimeZone },
     Every(Duration),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, field};
 use uuid::Uuid;
 
 use crate::policy_run::PolicyRun;
@@ -159,6 +160,12 @@ impl Sweep {
     /// Runs the policies one after another, and again those of which others have freed items, until nothing more comes
     /// free. A failing, refused or slow one never stops the rest.
     pub async fn run(self, jobs: Vec<Job>) -> Report {
+        let (sweep, boundary) = (self.id, self.boundary.instant());
+        let span = tracing::info_span!("sweep", %sweep, %boundary, outcome = field::Empty);
+        self.run_all(jobs).instrument(span).await
+    }
+
+    async fn run_all(self, jobs: Vec<Job>) -> Report {
         let boundary = self.boundary.instant();
         self.observer.on(&Event::SweepStarted { sweep: self.id, boundary, policies: jobs.len() });
         let mut lanes: Vec<Lane> = jobs.into_iter().map(Lane::new).collect();
@@ -167,13 +174,19 @@ impl Sweep {
         while !turn.is_empty() {
             for at in turn {
                 runs += 1;
-                self.run_lane(&mut lanes[at], runs).await;
+                let Job { policy, source, .. } = &lanes[at].job;
+                let span =
+                    tracing::info_span!("policy", policy, source, outcome = field::Empty, removed = field::Empty);
+                self.run_lane(&mut lanes[at], runs).instrument(span.clone()).await;
+                let report = &lanes[at].report;
+                span.record("outcome", report.outcome.as_str()).record("removed", report.tally.removed);
                 self.observer.on(&Event::PolicyEnded { report: &lanes[at].report });
             }
             turn = (0..lanes.len()).filter(|&at| lanes[at].runs_again(&lanes)).collect();
         }
         let policies: Vec<PolicyReport> = lanes.into_iter().map(|lane| lane.report).inspect(log).collect();
         let outcome = SweepOutcome::of(policies.iter().map(|p| p.outcome));
+        tracing::Span::current().record("outcome", outcome.as_str());
         let report = Report { sweep: self.id, boundary, outcome, policies };
         self.observer.on(&Event::SweepEnded { report: &report });
         report
