@@ -39,6 +39,16 @@ pub enum Error {
         /// The longest one.
         most: Duration,
     },
+    /// A time that no message can have.
+    #[error("the {what} of a message cannot be {asked:?}: {most:?} at most is possible")]
+    BadTime {
+        /// What it is of a message.
+        what: &'static str,
+        /// The time that was asked for.
+        asked: Duration,
+        /// The longest one.
+        most: Duration,
+    },
     /// Somebody else has the lease.
     #[error("the lease is held by {owner:?} until {expires_at}: try again in {retry_after:?}")]
     Held {
@@ -168,6 +178,7 @@ impl Error {
             Self::BadName { .. } => "bad_name",
             Self::BadOptions { .. } => "bad_options",
             Self::BadTtl { .. } => "bad_ttl",
+            Self::BadTime { .. } => "bad_time",
             Self::Held { .. } => "waiting",
             Self::LeaseRequired => "lease_required",
             Self::LeaseExpired { .. } => "lease_expired",

@@ -141,6 +141,11 @@ impl Hour {
         Self(moment.millis().div_euclid(HOUR_MILLIS))
     }
 
+    /// When it begins.
+    pub(crate) fn begin(self) -> Moment {
+        Moment::from_millis(self.0.saturating_mul(HOUR_MILLIS))
+    }
+
     /// When it is over.
     pub(crate) fn end(self) -> Moment {
         Moment::from_millis((self.0 + 1).saturating_mul(HOUR_MILLIS))
@@ -200,7 +205,7 @@ mod tests {
         let hour = Hour::of(at("2026-11-18T01:59:59.999Z"));
         assert_eq!(hour.to_string(), "2026111801");
         assert_eq!(hour, Hour::of(at("2026-11-18T01:00:00Z")));
-        assert_eq!(hour.end(), at("2026-11-18T02:00:00Z"));
+        assert_eq!((hour.begin(), hour.end()), (at("2026-11-18T01:00:00Z"), at("2026-11-18T02:00:00Z")));
         assert_eq!("2026111801".parse::<Hour>().unwrap(), hour);
         assert!(Hour::of(at("2026-11-18T02:00:00Z")) > hour);
     }

@@ -62,6 +62,13 @@ name! {
     /// A namespace: keys of two namespaces never meet.
     Namespace, "namespace"
 }
+impl Default for Namespace {
+    /// The one that is meant where nobody names any.
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
 name! {
     /// The key of a lease and of the state that it guards.
     Key, "key"

@@ -103,6 +103,17 @@ impl Change {
 impl LeaseStore {
     /// The state of a key, as everybody may read it.
     pub async fn get(&self, namespace: &Namespace, key: &Key) -> Result<Option<Versioned>, Error> {
+        self.get_up_to(namespace, key, usize::MAX).await
+    }
+
+    /// The same for who has no room for more than so many bytes: state that is larger is not read, and told of by
+    /// [`Error::TooLarge`].
+    pub async fn get_up_to(
+        &self,
+        namespace: &Namespace,
+        key: &Key,
+        bytes_max: usize,
+    ) -> Result<Option<Versioned>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         shared.replay().await;
@@ -110,7 +121,7 @@ impl LeaseStore {
         let step = |_: &Shared, record: Option<&Record>, _: Moment| Ok(Step::Answer(record.and_then(Found::of)));
         for _ in 0..REPLACED_MAX {
             let Some(found) = shared.change(namespace, key, step).await? else { return Ok(None) };
-            if let Some(whole) = shared.whole(namespace, key, found).await? {
+            if let Some(whole) = shared.whole((namespace, key), found, bytes_max).await? {
                 return Ok(Some(whole));
             }
         }
@@ -119,6 +130,11 @@ impl LeaseStore {
 
     /// The state of a key, for the holder of its lease: nobody else changes it meanwhile.
     pub async fn get_held(&self, lease: &Lease) -> Result<Option<Versioned>, Error> {
+        self.get_held_up_to(lease, usize::MAX).await
+    }
+
+    /// The same for who has no room for more than so many bytes, as for [`get_up_to`](Self::get_up_to).
+    pub async fn get_held_up_to(&self, lease: &Lease, bytes_max: usize) -> Result<Option<Versioned>, Error> {
         let shared = &*self.shared;
         let _operation = shared.activity.begin();
         shared.replay().await;
@@ -130,7 +146,7 @@ impl LeaseStore {
             Ok(Step::Answer(Found::of(&record)))
         };
         let Some(found) = shared.change_held(lease, step).await? else { return Ok(None) };
-        let whole = shared.whole(&lease.namespace, &lease.key, found).await?;
+        let whole = shared.whole((&lease.namespace, &lease.key), found, bytes_max).await?;
         // Nobody but the holder replaces it.
         whole.ok_or(Error::LeaseRequired).map(Some)
     }
@@ -230,13 +246,24 @@ impl Shared {
     }
 
     /// State with what stands beside its record; `None` if that was replaced meanwhile.
-    async fn whole(&self, namespace: &Namespace, key: &Key, found: Found) -> Result<Option<Versioned>, Error> {
+    async fn whole(
+        &self,
+        (namespace, key): (&Namespace, &Key),
+        found: Found,
+        bytes_max: usize,
+    ) -> Result<Option<Versioned>, Error> {
         let state = match &found.state {
             State::Small(small) => {
                 let unreadable = |reason| Error::Unreadable { key: layout::record(namespace, key), reason };
                 Some(small.bytes().map_err(unreadable)?)
             }
-            State::Large { blob } => self.download(namespace, key, BlobKind::State, blob).await?,
+            State::Large { blob } if usize::try_from(blob.bytes).is_ok_and(|bytes| bytes <= bytes_max) => {
+                self.download(namespace, key, BlobKind::State, blob).await?
+            }
+            State::Large { blob } => {
+                let bytes = usize::try_from(blob.bytes).unwrap_or(usize::MAX);
+                return Err(Error::TooLarge { bytes, most: bytes_max });
+            }
         };
         Ok(state.map(|state| Versioned { state, version: found.version }))
     }

@@ -85,6 +85,7 @@ impl LeaseStore {
 
     /// Gives a message back, to be delivered again after a while.
     pub async fn nack(&self, delivery: &Delivery, why: Nack, delay: Duration) -> Result<(), Error> {
+        super::within("delay", delay)?;
         let change = |message: &mut Message, now: Moment| {
             message.held = None;
             message.ready_at = now.plus(delay);

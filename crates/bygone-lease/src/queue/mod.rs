@@ -28,6 +28,14 @@ use crate::txn::{Participant, TxnId};
 
 pub(crate) use message::{Held, Letters, Message};
 
+/// The longest time of a message, a hundred years: its name has thirteen digits for when it is ready, and the index an hour of
+/// the calendar for when it goes.
+const TIME_MAX: Duration = Duration::from_secs(36_525 * 24 * 3_600);
+
+pub(crate) fn within(what: &'static str, asked: Duration) -> Result<(), Error> {
+    if asked <= TIME_MAX { Ok(()) } else { Err(Error::BadTime { what, asked, most: TIME_MAX }) }
+}
+
 /// A queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Queue {
@@ -117,6 +125,8 @@ impl LeaseStore {
         if message.payload.len() > most {
             return Err(Error::TooLarge { bytes: message.payload.len(), most });
         }
+        within("delay", message.delay)?;
+        within("ttl", message.ttl.unwrap_or_default())?;
         let (id, ready_at) = (shared.ids.next(), now.plus(message.delay));
         let expires_at = message.ttl.map(|ttl| now.plus(ttl));
         let body = Message {

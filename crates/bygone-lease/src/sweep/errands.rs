@@ -98,10 +98,10 @@ impl Shared {
         let looked = Looked::default().after(1);
         let Some((errand, entry)) = self.read_errand(listed).await? else { return Ok(looked) };
         let run = match errand {
+            // There may be more of them: what comes still must be found.
+            Errand::Blobs { lease, .. } if is_young(listed, lease, boundary) => Run::Later(looked),
             Errand::Blobs { key, lease, blobs } => {
-                let run = self.remove_unnamed((namespace, &key), lease, &blobs, boundary, looked).await?;
-                // It may not be all: what comes still must be found.
-                if is_young(listed, lease, boundary) { run.later() } else { run }
+                self.remove_unnamed((namespace, &key), lease, &blobs, boundary, looked).await?
             }
             Errand::Message { queue, name, dead, due } => {
                 let queue = Queue { namespace: namespace.clone(), name: queue };

@@ -314,6 +314,6 @@ impl Shared {
     }
 }
 
-pub(super) fn key_of(listed: &Listed) -> Option<Key> {
+pub(crate) fn key_of(listed: &Listed) -> Option<Key> {
     listed.key.rsplit('/').next().and_then(Key::from_segment)
 }

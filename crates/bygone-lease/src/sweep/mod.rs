@@ -12,6 +12,7 @@ mod idle;
 mod janitor;
 mod look;
 mod rounds;
+mod store_turn;
 mod target;
 mod turn;
 
@@ -23,6 +24,9 @@ pub(crate) const HOUR_MARGIN: Duration = Duration::from_secs(3600);
 /// How far a listing may be behind, and a request on its way.
 pub(crate) const STRAGGLERS: Duration = Duration::from_secs(60);
 
+pub(crate) use look::key_of;
+
 pub use idle::{Ended, Idle, IdleOptions, IdleSweeper};
 pub use janitor::Janitor;
+pub use store_turn::StoreTurn;
 pub use target::{LeaseTarget, Swept};

@@ -11,7 +11,7 @@ use super::TxnHours;
 use crate::Error;
 use crate::document;
 use crate::layout;
-use crate::store::Shared;
+use crate::store::{LeaseStore, Shared};
 
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
@@ -48,6 +48,33 @@ impl Replayed {
     }
 }
 
+/// Until the listing is there, nobody knows whether any are pending. Whoever is dropped while he waits for it leaves that
+/// they may be.
+struct Doubt<'a> {
+    replayed: &'a Replayed,
+    is_dispelled: bool,
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if !self.is_dispelled {
+            self.replayed.note_pending();
+        }
+    }
+}
+
+impl LeaseStore {
+    /// Ends transactions that others left, as far as one run of that goes; answers how many. Nobody has to ask for it: it is
+    /// done beside other operations, and whoever meets such a transaction ends it.
+    pub async fn replay(&self) -> Result<u64, Error> {
+        let shared = &*self.shared;
+        let _operation = shared.activity.begin();
+        // Asked for, it is no use to rely on what is known.
+        shared.replayed.note_pending();
+        shared.try_replay(shared.clock.elapsed()).await
+    }
+}
+
 impl Shared {
     /// The one look after opening: whether any hour is on the list. Where it fails, the first operation looks.
     pub(crate) async fn look_for_pending(&self) -> Result<(), Error> {
@@ -78,38 +105,41 @@ impl Shared {
         }
     }
 
-    async fn try_replay(&self, began: Duration) -> Result<(), Error> {
+    async fn try_replay(&self, began: Duration) -> Result<u64, Error> {
         if !self.storage.capabilities().list {
             self.replayed.with(|state| state.known = Known::None);
-            return Ok(());
+            return Ok(0);
         }
         let (known, after) = self.replayed.with(|state| (state.known, state.after.take()));
         if known == Known::Unknown {
             self.look_for_pending().await?;
             if self.replayed.with(|state| state.known == Known::None) {
-                return Ok(());
+                return Ok(0);
             }
         }
         // Known to be empty only if nobody begins one while we look.
         self.replayed.with(|state| state.known = Known::None);
+        let mut doubt = Doubt { replayed: &self.replayed, is_dispelled: false };
         let replay = self.options.replay;
         let limit = usize::try_from(replay.transactions_max).unwrap_or(usize::MAX);
         let listing = self.storage.list(layout::TXNS, after.as_deref(), limit).await;
         if listing.as_ref().is_ok_and(|listing| listing.keys.is_empty()) && after.is_none() {
-            return Ok(());
+            doubt.is_dispelled = true;
+            return Ok(0);
         }
-        self.replayed.note_pending();
+        drop(doubt);
         let listing = listing?;
+        let mut ended = 0;
         for listed in &listing.keys {
             if self.clock.elapsed().saturating_sub(began) >= replay.run_time {
                 break;
             }
-            self.end_txn(listed, self.now()).await?;
+            ended += u64::from(self.end_txn(listed, self.now()).await?.entry_removed);
             self.replayed.with(|state| state.after = Some(listed.key.clone()));
         }
         if !listing.more {
             self.replayed.with(|state| state.after = None);
         }
-        Ok(())
+        Ok(ended)
     }
 }

@@ -270,6 +270,27 @@ async fn what_is_pending_is_counted_by_no_part() {
     assert!(shelf.store.get(&namespace(), &key("k")).await.unwrap().is_some());
 }
 
+/// Found by the test of histories: what was left of the upload took the lease away, and the key's own entry counted again.
+#[tokio::test]
+async fn an_upload_that_was_just_broken_off_is_counted_with_its_lease_alone() {
+    let shelf = Shelf::with(options()).await;
+    let upload = |store: LeaseStore| async move {
+        store.update(&take(&store, "upload").await, LARGE, IfVersion::Any).await.unwrap();
+    };
+    assert!(!shelf.dies_before_write(6, options(), upload).await);
+    assert_eq!(shelf.keys("jobs/state/").await.len(), 1, "a part of it came");
+    shelf.pass(MINUTE);
+    assert_eq!(plan_and_sweep(&shelf, &shelf.store).await, (vec![0, 1, 0], vec![0, 1, 0]), "the lease");
+    assert_eq!(shelf.keys("jobs/state/").await.len(), 1, "more of it may be on its way");
+    shelf.pass(2 * HOUR);
+    assert_eq!(
+        plan_and_sweep(&shelf, &shelf.store).await,
+        (vec![0, 1, 0], vec![0, 1, 0]),
+        "what was left of the upload"
+    );
+    assert!(shelf.keys("jobs/state/").await.is_empty());
+}
+
 /// Found by the test of histories: of two entries the first took the decision away, and the second waited for another.
 #[tokio::test]
 async fn a_decision_that_two_entries_lead_to_goes_with_both() {

@@ -85,9 +85,9 @@ impl Storm {
     /// Whether writers, workers and transactions came too late, and were refused, while there was something to lose.
     fn has_shown_enough(&self) -> bool {
         let ledger = &self.crew.ledger;
-        let late_acks = ledger.refusals("ack", "lease_expired") + ledger.refusals("ack", "fencing_mismatch");
+        let is_late = |what| ledger.refusals(what, "lease_expired") + ledger.refusals(what, "fencing_mismatch") > 0;
         let late = self.resource.seen().stale_writes >= STALE_WRITES_MIN
-            && late_acks > 0
+            && ["ack", "nack", "extend"].into_iter().any(is_late)
             && ledger.letters.redelivered > 0
             && ledger.refusals("commit", "txn_conflict") > 0;
         let work = [ledger.moved, ledger.letters.len(), ledger.counts(), self.resource.seen().writes];

@@ -35,7 +35,8 @@ impl Hand {
         let store = &self.worker.store;
         let letter = String::from_utf8(delivery.payload.clone()).unwrap();
         say(&Said::Got { letter: letter.clone(), attempts: delivery.attempts });
-        self.pause(20).await;
+        // Somebody may have been at it before, and come back: he is to find it in work, not done.
+        self.pause(if delivery.attempts > 1 { 400 } else { 20 }).await;
         if self.one_in(4) {
             let Some(extended) = hear("extend", store.extend(&delivery, None).await) else { return };
             delivery = extended;
