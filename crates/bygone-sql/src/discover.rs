@@ -2,7 +2,7 @@
 
 use bygone_core::{ErrorKind, TargetError};
 
-use crate::catalog::{Column, Table};
+use crate::catalog::{Column, Index, Table};
 use crate::engine::Engine;
 use crate::policy::Format;
 use crate::query::Query;
@@ -85,6 +85,8 @@ pub struct Candidate {
     pub keep_days: u32,
     /// Whether only the name of the table speaks for it.
     pub by_age: bool,
+    /// The index that leads to rows by it, if any does.
+    pub index: Option<String>,
 }
 
 /// Reads every table. Changes nothing.
@@ -118,7 +120,18 @@ async fn candidate(source: &mut Source, table: &Table, column: &Column) -> Resul
         return Ok(None);
     };
     let Some(format) = format_of(source, table, column).await? else { return Ok(None) };
-    Ok(Some(Candidate { column: column.name.clone(), format, word, keep_days: *keep_days, by_age: false }))
+    let (index, column) = (index_of(table, column), column.name.clone());
+    Ok(Some(Candidate { column, format, word, keep_days: *keep_days, by_age: false, index }))
+}
+
+/// The index that begins with a column and holds all rows, or all where the column says something.
+fn index_of(table: &Table, column: &Column) -> Option<String> {
+    let is_whole = |index: &&Index| {
+        let condition = index.predicate.as_deref().map(str::to_lowercase);
+        condition.is_none_or(|condition| condition.contains("not null") && !condition.contains(" and "))
+    };
+    let leads = |index: &&Index| index.columns.first().is_some_and(|first| first.as_ref() == Some(&column.name));
+    table.indexes.iter().filter(leads).find(is_whole).map(|index| index.name.clone())
 }
 
 /// How a column holds a time, by its type and, where that is a number, by the size of the largest one.
@@ -160,7 +173,14 @@ fn by_age(table: &Table) -> Vec<Candidate> {
     if !fits || !SHORT_LIVED.iter().any(|word| name.contains(word)) {
         return Vec::new();
     }
-    let candidate =
-        |format| Candidate { column: column.name.clone(), format, word: "old", keep_days: AGE_DAYS, by_age: true };
+    let (name, index) = (&column.name, index_of(table, column));
+    let candidate = |format| Candidate {
+        column: name.clone(),
+        format,
+        word: "old",
+        keep_days: AGE_DAYS,
+        by_age: true,
+        index: index.clone(),
+    };
     vec![candidate(Format::Uuid7), candidate(Format::Ulid)]
 }

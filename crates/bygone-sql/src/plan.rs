@@ -1,6 +1,6 @@
 //! What a sweep of a policy would do, in its own words: for `bygone plan` and `bygone check`.
 
-use bygone_core::Boundary;
+use bygone_core::{Boundary, TargetError};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -8,6 +8,7 @@ use crate::bind::Binding;
 use crate::catalog::Reference;
 use crate::engine::Engine;
 use crate::query::Query;
+use crate::source::SharedSource;
 use crate::target::RowTarget;
 use crate::value::Value;
 use crate::walk::{Choice, Position, Upper, Walk, skips_locked};
@@ -62,6 +63,14 @@ impl RowTarget {
             cascades: self.references().filter(touches).collect(),
             estimated_seconds: bygone.map(|rows| rows.div_ceil(rate)),
         })
+    }
+
+    /// The same without a survey: the walk is chosen by the statistics alone, and nothing is counted.
+    pub async fn outline(&mut self, boundary: Boundary) -> Result<Option<RowPlan>, TargetError> {
+        let Some(cutoff) = self.cutoff(boundary) else { return Ok(None) };
+        let shared = SharedSource::clone(self.shared_source());
+        self.choose(&mut *shared.lock().await, None, cutoff).await?;
+        Ok(self.plan(boundary, None))
     }
 
     /// What points at the table.

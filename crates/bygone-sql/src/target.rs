@@ -84,7 +84,12 @@ impl RowTarget {
     }
 
     /// Chooses the walk by what the survey and the database's statistics say.
-    async fn choose(&mut self, source: &mut Source, bygone: Option<u64>, cutoff: Timestamp) -> Result<(), SqlError> {
+    pub(crate) async fn choose(
+        &mut self,
+        source: &mut Source,
+        bygone: Option<u64>,
+        cutoff: Timestamp,
+    ) -> Result<(), SqlError> {
         let share = self.share(bygone);
         // Where few are due, how they lie changes nothing, and asking takes as long as removing them.
         let few = share.is_some_and(|share| share < SCATTERED_SHARE);

@@ -3,6 +3,7 @@
 //! A path is looked up anew by each call, and whoever can rename a directory on the way sends the call elsewhere. The
 //! handles are opened once, without following links; from then on a name is one component below a handle.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ use super::options::Durability;
 
 /// Where bygone keeps its own files.
 pub(crate) const OWN: &str = ".bygone";
+/// What daemons take turns by in directories that they sweep.
+const TURN: &str = ".bygone-turn";
 /// The manifest's name in there.
 pub(crate) const MANIFEST: &str = "manifest.db";
 /// Its log, in which SQLite commits.
@@ -71,6 +74,12 @@ impl Area {
         let tmp = make_below(&own, "tmp", &path.join(OWN))?;
         let sessions = make_below(&own, "sessions", &path.join(OWN))?;
         Ok(Self { path, root, own, tmp, sessions, durability })
+    }
+
+    /// Whether the directory is still where it was opened.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let (held, there) = (rustix::fs::fstat(&self.root), rustix::fs::lstat(&self.path));
+        matches!((held, there), (Ok(held), Ok(there)) if (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino))
     }
 
     /// Where the area is, with no link in it.
@@ -165,6 +174,22 @@ impl Area {
             Err(Errno::NOENT) => Ok(Presence::Gone),
             Err(errno) => Err(errno.into()),
         }
+    }
+
+    /// Opens the file of an attachment; `None` where it is not there, or is not what it should be.
+    pub(crate) fn open_file(&self, id: &AttachmentId, name: &Name, bytes: u64) -> io::Result<Option<File>> {
+        let directory = match rustix::fs::openat(&self.root, id.to_string(), AS_DIRECTORY, Mode::empty()) {
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => return Ok(None),
+            opened => opened?,
+        };
+        // A pipe that somebody put there is not waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&directory, name.as_str(), flags, Mode::empty()) {
+            Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+            opened => opened?,
+        };
+        let stat = rustix::fs::fstat(&file)?;
+        Ok((is_file(&stat) && size(&stat) == bytes).then(|| File::from(file)))
     }
 
     /// Moves a temporary to where its attachment belongs. Call it inside a transaction of the manifest only.
@@ -294,8 +319,9 @@ fn is_empty(directory: &OwnedFd, path: &Path) -> Result<bool, StageError> {
     let entries = Dir::read_from(directory).map_err(StageError::open("read", path))?;
     for entry in entries {
         let entry = entry.map_err(StageError::open("read", path))?;
-        // Another process may be making the area at this moment.
-        if ![c".", c".."].contains(&entry.file_name()) && entry.file_name().to_bytes() != OWN.as_bytes() {
+        // Another process may be making the area at this moment, or looking after the directory.
+        let ours = [".", "..", OWN, TURN].map(str::as_bytes);
+        if !ours.contains(&entry.file_name().to_bytes()) {
             return Ok(false);
         }
     }

@@ -6,7 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bygone_core::{Boundary, Budget, CancellationToken, Consent, Job, Observer, Outcome, PolicyReport, Sweep};
+use bygone_core::{Boundary, Budget, CancellationToken, Consent, Job, Observer, Outcome, PolicyReport, Report, Sweep};
+use jiff::SignedDuration;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
@@ -102,7 +103,9 @@ impl Work {
     async fn clean(&self) -> PolicyReport {
         let _turn = self.turn.lock().await;
         let Work { stage, config, cancel, .. } = self;
-        cleanup(stage, config.budget.clone(), Arc::clone(&config.observer), cancel.clone()).await
+        let (budget, observer) = (config.budget.clone(), Arc::clone(&config.observer));
+        let mut report = stage.cleanup(SignedDuration::ZERO, budget, observer, cancel.clone()).await;
+        report.policies.swap_remove(0)
     }
 
     /// Files without an entry that were too young when the area was opened.
@@ -119,29 +122,31 @@ impl Work {
     }
 }
 
-/// One sweep of the area, by its own clock. What is staged expires: that most of it is past its time is no reason to stop.
-async fn cleanup(
-    stage: &Stage,
-    budget: Budget,
-    observer: Arc<dyn Observer>,
-    cancel: CancellationToken,
-) -> PolicyReport {
-    let clock = Arc::clone(&stage.shared.options.clock);
-    let boundary = Boundary::at(clock.now());
-    let job = Job::new(Box::new(stage.target("cleanup", "stage")), budget).with_consent(Consent::Released);
-    let sweep = Sweep::new(clock, boundary).observed_by(observer).cancelled_by(cancel);
-    let mut report = sweep.run(vec![job]).await;
-    report.policies.swap_remove(0)
-}
-
 impl Stage {
+    /// One sweep of the area, by its own clock. What is staged expires: that most of it is past its time is no reason to
+    /// stop. Files stay for `keep` after their deadline, absent as they are.
+    pub async fn cleanup(
+        &self,
+        keep: SignedDuration,
+        budget: Budget,
+        observer: Arc<dyn Observer>,
+        cancel: CancellationToken,
+    ) -> Report {
+        let clock = Arc::clone(&self.shared.options.clock);
+        let boundary = Boundary::at(clock.now());
+        let target = self.target("cleanup", "stage").keeping(keep);
+        let job = Job::new(Box::new(target), budget).with_consent(Consent::Released);
+        Sweep::new(clock, boundary).observed_by(observer).cancelled_by(cancel).run(vec![job]).await
+    }
+
     /// Removes everything that is past its time now, held by nobody and not persistent, and says what it did. What could
     /// not be deleted is counted as a conflict, and tried again by the next cleanup.
     pub fn force_cleanup(&self) -> Result<PolicyReport, StageError> {
         let sweep = || -> Result<PolicyReport, std::io::Error> {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let (budget, cancel) = (Budget::default(), CancellationToken::new());
-            Ok(runtime.block_on(cleanup(self, budget, Arc::new(()), cancel)))
+            let mut report = runtime.block_on(self.cleanup(SignedDuration::ZERO, budget, Arc::new(()), cancel));
+            Ok(report.policies.swap_remove(0))
         };
         // On a thread of its own: the caller's may be inside a runtime, which must not be blocked on.
         let swept = std::thread::scope(|scope| scope.spawn(sweep).join());

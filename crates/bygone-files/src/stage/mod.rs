@@ -53,7 +53,7 @@ pub use error::StageError;
 pub use event::{Cleaned, StageObserver, Staged};
 pub use hold::Hold;
 pub use id::{AttachmentId, InvalidId};
-pub use inspect::Inspection;
+pub use inspect::{Inspection, Upcoming};
 pub use name::{Name, UnsafeName};
 pub use options::{DEFAULT_ORPHAN_GRACE, DEFAULT_TTL, Durability, Ingest, Reconcile, StageOptions};
 pub use put::PutAll;

@@ -1,6 +1,7 @@
 //! The staging area: what can be asked of it, apart from staging itself.
 
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::vec;
@@ -87,6 +88,11 @@ impl Stage {
         self.shared.area.path()
     }
 
+    /// Whether the directory is still where it was opened. One that was moved away or replaced has to be opened anew.
+    pub fn is_in_place(&self) -> bool {
+        self.shared.area.is_in_place()
+    }
+
     /// What opening found when it compared the manifest with the files; `None` where it did not have to.
     pub fn opened_with(&self) -> Option<&ReconcileReport> {
         self.shared.opened.as_ref()
@@ -115,7 +121,21 @@ impl Stage {
     /// Every attachment that lives, in the order of ids. Looks at a bounded number at a time: what is staged or removed
     /// meanwhile may be missing or there.
     pub fn list(&self) -> List {
-        List { stage: self.clone(), page: Vec::new().into_iter(), after: None, is_last: false }
+        self.list_after(None)
+    }
+
+    /// The same, from behind an id on: for whoever asks for them piece by piece.
+    pub fn list_after(&self, after: Option<AttachmentId>) -> List {
+        List { stage: self.clone(), page: Vec::new().into_iter(), after, is_last: false }
+    }
+
+    /// Opens what an attachment holds, if it lives. Whoever has it open can read it to its end, whatever becomes of its name.
+    pub fn read(&self, id: &AttachmentId) -> Result<Option<(Attachment, File)>, StageError> {
+        let Some(attachment) = self.get(id)? else { return Ok(None) };
+        let opened = self.shared.area.open_file(id, &attachment.name, attachment.size);
+        let failed = |source| StageError::Open { action: "open", path: attachment.path.clone(), source };
+        // One that was swept meanwhile is as absent as one that had been before.
+        Ok(opened.map_err(failed)?.map(|file| (attachment, file)))
     }
 
     /// Starts the lifetime of a living attachment anew, and stretches it where `ttl` is longer than it was.

@@ -35,6 +35,8 @@ async fn look(scene: &Scene, total: u64, bygone: u64) {
     let before = listing(&scene.dir());
     let inspection = Stage::inspect(scene.dir()).unwrap();
     assert_eq!(inspection.metrics().unwrap().total_count, total);
+    let (next, more) = inspection.next_to_end(10, &*scene.clock).unwrap();
+    assert!(next.len() as u64 <= total && !more, "{next:?}");
     let mut target = inspection.target("p", "s");
     let boundary = Boundary::at(scene.clock.now());
     let survey = target.survey(boundary).await.unwrap();
@@ -75,6 +77,30 @@ async fn what_a_crash_left_is_looked_at_without_mending_it() {
     let image = Scene { clock: std::sync::Arc::clone(&scene.clock), ..image };
     look(&image, 2, 1).await;
     assert!(image.open().opened_with().unwrap().after_crash);
+}
+
+#[test]
+fn what_ends_next_is_told_in_its_order_and_no_further_than_asked() {
+    let scene = Scene::new();
+    let stage = scene.open();
+    for (name, ttl) in [("c", 300), ("a", 10), ("b", 200)] {
+        put(&stage, name, ttl);
+    }
+    put_persistent(&stage, "d");
+    scene.advance(secs(60));
+    let inspection = Stage::inspect(scene.dir()).unwrap();
+    let names = |limit| {
+        let (next, more) = inspection.next_to_end(limit, &*scene.clock).unwrap();
+        (next.iter().map(|one| one.name.to_string()).collect::<Vec<_>>(), more)
+    };
+    let text = |names: &[&str]| names.iter().map(|name| format!("{name}.txt")).collect::<Vec<_>>();
+    assert_eq!(names(10), (text(&["a", "b", "c"]), false), "what is over and not swept comes first, what stays never");
+    assert_eq!(names(3), (text(&["a", "b", "c"]), false));
+    assert_eq!(names(2), (text(&["a", "b"]), true));
+    assert_eq!(names(0), (text(&[]), true));
+    let (next, _) = inspection.next_to_end(1, &*scene.clock).unwrap();
+    let expected = scene.clock.now() - jiff::SignedDuration::from_secs(50);
+    assert_eq!((next[0].deadline, next[0].held), (expected, false));
 }
 
 #[test]
