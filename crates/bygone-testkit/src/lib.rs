@@ -11,7 +11,9 @@
 //!   own with other settings, which may be killed and restarted.
 //! - [`SeaweedFs`], [`Moto`] and [`Azurite`]: object stores, shared or of one's own in the same way, and a
 //!   [`TestBucket`] per test. A [`FaultProxy`] between a test and any of them cuts, delays and refuses.
+//! - [`Browser`]: what it takes to look at pages as people do.
 //! - [`Etcd`] and [`Redis`]: no test needs them; benches run beside them.
+//! - [`schemathesis`]: where the program is that tries an API by its OpenAPI document.
 //! - [`Sqlite::fresh`]: a database file of one's own.
 //! - [`AnyDatabase::fresh`] and [`on_each_engine!`]: for tests that say the same of all three.
 //!
@@ -20,6 +22,7 @@
 mod access;
 mod account;
 mod any;
+mod browser;
 mod client;
 mod clock;
 pub mod conformance;
@@ -42,6 +45,7 @@ mod sqlite;
 pub mod wait;
 
 pub use any::{AnyDatabase, Kind};
+pub use browser::Browser;
 pub use client::{Client, Refused};
 pub use clock::StandingClock;
 pub use database::Database;
@@ -53,6 +57,7 @@ pub use mariadb::{MariaDb, MariaDbEngine};
 pub use objects::{Azurite, AzuriteService, Moto, MotoService, SeaweedFs, SeaweedFsService, TestBucket};
 pub use postgres::{Postgres, PostgresEngine};
 pub use process::Process;
+pub use programs::schemathesis;
 pub use redis::{Redis, RedisService};
 pub use server::{Options, Server};
 pub use sqlite::Sqlite;

@@ -23,6 +23,19 @@ pub(crate) fn find(program: &'static str, package: &'static str, directories: &[
         .ok_or(KitError::Missing { program, package })
 }
 
+/// A program that `./test` installs into a cache of its own: `CACHE/INSTALLATION/PATH`.
+pub(crate) fn installed(program: &'static str, installation: &str, path: &str) -> Result<PathBuf, KitError> {
+    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
+    let file = cache.unwrap_or_default().join("bygone-test").join(installation).join(path);
+    if file.is_file() { Ok(file) } else { Err(KitError::NotInstalled { program, file }) }
+}
+
+/// The program that asks an API everything that its OpenAPI document allows, and everything that it does not.
+pub fn schemathesis() -> Result<PathBuf, KitError> {
+    installed("schemathesis", "schemathesis-4.32.5", "bin/schemathesis")
+}
+
 /// The directories `ROOT/VERSION/bin`, the newest version first.
 pub(crate) fn versions(root: &Path) -> Vec<PathBuf> {
     let mut found: Vec<(Vec<u32>, PathBuf)> = fs::read_dir(root)

@@ -7,12 +7,12 @@ use rustix::process::Signal;
 use tokio::sync::OnceCell;
 
 use super::bucket::TestBucket;
-use super::installed;
 use super::signed::Signed;
 use crate::access::{Access, HOST};
 use crate::engine::{Service, sealed};
 use crate::error::{KitError, must};
 use crate::instance::{Instance, Invocation};
+use crate::programs::installed;
 use crate::server::Server;
 
 /// An Azurite server, for blobs.

@@ -8,12 +8,12 @@ use rustix::process::Signal;
 use tokio::sync::OnceCell;
 
 use super::bucket::TestBucket;
-use super::installed;
 use super::signed::Signed;
 use crate::access::{Access, HOST, USER};
 use crate::engine::{Service, sealed};
 use crate::error::{KitError, must};
 use crate::instance::{Instance, Invocation};
+use crate::programs::installed;
 use crate::server::Server;
 
 /// A moto server. It has everything in memory: what was there is gone after a restart.
