@@ -6,10 +6,20 @@
 mod daemon;
 mod estate;
 pub mod http;
+mod inspection;
+pub mod leases;
 mod ledger;
+pub mod stages;
 mod watch;
 
-pub use daemon::{Daemon, Happening, NotStarted, RunningPolicy, RunningSweep, What};
-pub use estate::{Bound, Estate, PolicyCard};
+pub use daemon::{
+    ClosedGate, Configuration, Daemon, Happening, NotStarted, NotTold, Rejected, RestartNeeded, RunningPolicy,
+    RunningSweep, TurnHolder, TurnSeen, What,
+};
+pub use estate::{Absent, Bound, Estate, NoLeases, PolicyCard, SourceCard, StageArea, Staged};
+pub use inspection::{
+    Amount, Coverage, EndingHour, Explanation, Finding, Inspection, LeaseInspection, NamespaceLeases, SourceKind,
+    StageInspection, StagedFile, UncoveredTable,
+};
 pub use ledger::{Cause, DayCount, Ledger, LedgerError, Past, PastRun, Run, Standing, Trouble, Wanted};
 pub use watch::{Alarm, AlarmKind, AlarmRules};

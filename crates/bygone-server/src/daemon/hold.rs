@@ -19,6 +19,15 @@ struct Paused {
 }
 
 impl Holds {
+    /// What the ledger has; `None` stands for everything.
+    pub(crate) fn of(held: impl IntoIterator<Item = Option<String>>) -> Self {
+        let holds = Self::default();
+        for policy in held {
+            holds.set(policy.as_deref(), true);
+        }
+        holds
+    }
+
     /// Pauses a policy, or all of them, or lets them go on.
     pub(crate) fn set(&self, policy: Option<&str>, is_paused: bool) {
         let mut paused = self.paused.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::hold::HoldGate;
 use super::recorder::Recorder;
 use super::timetable::Timetable;
-use super::{NotStarted, Shared};
+use super::{NotStarted, Shared, TurnHolder, TurnSeen};
 use crate::estate::{Bound, Estate, PolicyCard};
 use crate::ledger::Cause;
 
@@ -105,8 +105,12 @@ impl Lane {
         answer: Option<oneshot::Sender<Result<Uuid, NotStarted>>>,
     ) -> Option<Uuid> {
         let turn = match estate.take_turn(&self.source).await {
-            Ok(Some(turn)) => Some(turn),
+            Ok(Some(turn)) => {
+                self.see_turn(Some(TurnHolder::ThisDaemon));
+                Some(turn)
+            }
             Ok(None) => {
+                self.see_turn(Some(TurnHolder::Another));
                 tracing::debug!(source = self.source, "another sweeper has the turn");
                 answer.map(|answer| answer.send(Err(NotStarted::SweptByAnother)));
                 return None;
@@ -135,8 +139,14 @@ impl Lane {
         self.record(sweep, jobs, &recorder).await;
         if let Some(turn) = turn {
             turn.give_back().await;
+            self.see_turn(None);
         }
         Some(id)
+    }
+
+    fn see_turn(&self, holder: Option<TurnHolder>) {
+        let at = self.shared.clock.now();
+        self.shared.turns.see(&self.source, holder.map(|holder| TurnSeen { holder, at }));
     }
 
     fn ready(

@@ -1,9 +1,13 @@
 //! The daemon: a lane for each source, and what they share.
 
+mod answers;
+mod configuration;
 mod hold;
 mod lane;
+mod look;
 mod recorder;
 mod timetable;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +19,21 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use self::hold::Holds;
+use self::answers::Answers;
+pub use self::answers::NotTold;
+use self::configuration::Configured;
+pub use self::configuration::{Configuration, Rejected, RestartNeeded};
+pub(crate) use self::hold::Holds;
 use self::lane::{Lane, Request};
+pub use self::look::ClosedGate;
 use self::recorder::Recorder;
 pub use self::recorder::{Happening, RunningPolicy, RunningSweep, What};
+use self::turns::Turns;
+pub use self::turns::{TurnHolder, TurnSeen};
 use crate::estate::{Estate, PolicyCard};
+use crate::inspection::{Explanation, Inspection};
 use crate::ledger::{Ledger, LedgerError};
-use crate::watch::{Alarm, AlarmRules, Lately, Meter, RUNS_KEPT, Standing, alarms_of};
+use crate::watch::{Ahead, Alarm, AlarmRules, Lately, Meter, Next, RUNS_KEPT, Standing, alarms_of};
 
 /// Sweeps that may wait for their lane; beyond, the daemon says that it has too much to do.
 const REQUESTS_MAX: usize = 16;
@@ -60,9 +72,17 @@ struct Shared {
     /// When it began to look after policies.
     since: Timestamp,
     lately: Lately,
+    ahead: Ahead,
     meter: Arc<Meter>,
     /// The sweeps that run: no more than there are lanes.
     running: Mutex<BTreeMap<Uuid, Arc<Recorder>>>,
+    configured: Configured,
+    turns: Turns,
+    inspections: Answers<Inspection>,
+    explanations: Answers<Explanation>,
+    gates: Answers<Vec<ClosedGate>>,
+    /// Whose turn it is to ask a source.
+    asking: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Shared {
@@ -109,12 +129,10 @@ impl Daemon {
         clock: Arc<dyn Clock>,
         rules: AlarmRules,
     ) -> Result<Self, LedgerError> {
-        let holds = Holds::default();
-        for held in ledger.holds().await? {
-            holds.set(held.as_deref(), true);
-        }
+        let holds = Holds::of(ledger.holds().await?);
+        let now = clock.now();
         let shared = Shared {
-            since: clock.now(),
+            since: now,
             clock,
             ledger,
             rules,
@@ -122,8 +140,16 @@ impl Daemon {
             watchers: broadcast::Sender::new(WATCHED_MAX),
             running: Mutex::default(),
             lately: Lately::default(),
+            ahead: Ahead::default(),
             meter: Arc::new(Meter::new()),
+            configured: Configured::new(now),
+            turns: Turns::default(),
+            inspections: Answers::default(),
+            explanations: Answers::default(),
+            gates: Answers::default(),
+            asking: Mutex::default(),
         };
+        shared.meter.expect(estate.policies());
         Ok(Self { shared: Arc::new(shared), estate: watch::Sender::new(estate), lanes: Arc::default() })
     }
 
@@ -175,7 +201,25 @@ impl Daemon {
 
     /// Goes on with another estate: a configuration that has changed. What runs ends under the old one.
     pub fn replace(&self, estate: Arc<dyn Estate>) {
+        self.shared.meter.expect(estate.policies());
         self.estate.send_replace(estate);
+        self.shared.configured.took_over(self.shared.clock.now());
+    }
+
+    /// Goes on as before, since the configuration on disk cannot be used, and tells people why: in plain text, without
+    /// secrets.
+    pub fn reject(&self, diagnostic: String) {
+        self.shared.configured.reject(self.shared.clock.now(), diagnostic);
+    }
+
+    /// Tells people which keys of `[serve]` say something else than when the daemon was started.
+    pub fn await_restart(&self, keys: Vec<&'static str>) {
+        self.shared.configured.awaits_restart(self.shared.clock.now(), keys);
+    }
+
+    /// How the configuration in force and the one on disk stand to each other.
+    pub fn configuration(&self) -> Configuration {
+        self.shared.configured.now()
     }
 
     /// The estate as it is.
@@ -258,28 +302,40 @@ impl Daemon {
     }
 
     fn alarms_of(&self, card: &PolicyCard, now: Timestamp) -> Vec<Alarm> {
-        let Shared { lately, rules, since, .. } = &*self.shared;
-        alarms_of(card, &lately.of(&card.name), *rules, *since, now)
+        let Shared { lately, ahead, rules, since, .. } = &*self.shared;
+        let Next { interval, .. } = ahead.of(card, now);
+        lately.look(&card.name, |recent| alarms_of(card, interval, recent, *rules, (*since, now)))
+    }
+
+    /// When a policy runs next by itself.
+    pub(crate) fn next_run(&self, card: &PolicyCard, now: Timestamp) -> Option<Timestamp> {
+        self.shared.ahead.of(card, now).run
     }
 
     /// All numbers, as text that Prometheus reads.
-    pub fn metrics(&self) -> Result<String, std::fmt::Error> {
-        let (estate, now) = (self.estate(), self.shared.clock.now());
+    pub async fn metrics(&self) -> Result<String, std::fmt::Error> {
+        let estate = self.estate();
+        let (staged, now) = (estate.staged().await, self.shared.clock.now());
         let standing = |card: &PolicyCard| {
-            let recent = self.shared.lately.of(&card.name);
-            Standing {
+            let alarms = self.alarms_of(card, now);
+            self.shared.lately.look(&card.name, |recent| Standing {
                 policy: card.name.clone(),
                 source: card.source.clone(),
                 lag_seconds: recent.runs.front().and_then(|run| run.lag_seconds),
                 backlog: recent.runs.front().and_then(|run| run.backlog),
                 completed: recent.completed,
-                next_run: card.schedule.as_ref().and_then(|schedule| schedule.next_after(now, &card.name)),
+                next_run: self.next_run(card, now),
                 is_held: self.held(&card.name).is_some(),
-                alarms: self.alarms_of(card, now),
-            }
+                alarms,
+            })
         };
         let standings: Vec<Standing> = estate.policies().iter().map(standing).collect();
-        self.shared.meter.text(&standings)
+        self.shared.meter.text(&standings, &staged, &self.configuration())
+    }
+
+    /// Counts an operation on a lease store.
+    pub(crate) fn count_operation(&self, source: &str, operation: &str, result: &'static str) {
+        self.shared.meter.operated(source, operation, result);
     }
 
     fn source_of(&self, policies: &[String]) -> Result<String, NotStarted> {

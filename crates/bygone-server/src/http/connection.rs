@@ -103,7 +103,7 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
 /// Answers the requests of one connection.
 async fn answer(accepted: Accepted, desk: &Desk) {
     let Desk { service, limits, stop, .. } = desk;
-    let local = accepted.local;
+    let (local, encrypted) = (accepted.local, accepted.encrypted());
     let opened = tokio::select! {
         () = stop.cancelled() => return,
         opened = accepted.open(limits.head_within) => opened,
@@ -114,6 +114,7 @@ async fn answer(accepted: Accepted, desk: &Desk) {
     };
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(local);
+        request.extensions_mut().insert(encrypted);
         service.call(request)
     });
     let connection = http1::Builder::new()

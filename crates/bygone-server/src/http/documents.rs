@@ -48,20 +48,20 @@ pub(super) struct PolicyDocument {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct LastRun {
     /// Its sweep.
-    sweep: Uuid,
+    pub(super) sweep: Uuid,
     /// When it ended.
     #[schema(value_type = String, format = DateTime)]
-    ended: Timestamp,
+    pub(super) ended: Timestamp,
     /// Why it ended; `interrupted` where its daemon was gone before.
-    outcome: Option<String>,
+    pub(super) outcome: Option<String>,
     /// Items removed.
-    removed: u64,
+    pub(super) removed: u64,
     /// Items kept back.
-    kept_back: u64,
+    pub(super) kept_back: u64,
     /// How long the oldest bygone item that it left had been so.
-    lag_seconds: Option<u64>,
+    pub(super) lag_seconds: Option<u64>,
     /// What it left that was bygone, where that was counted.
-    backlog: Option<u64>,
+    pub(super) backlog: Option<u64>,
 }
 
 impl LastRun {
@@ -96,6 +96,8 @@ impl From<Alarm> for AlarmDocument {
 pub(super) struct PolicyDetail {
     #[serde(flatten)]
     pub(super) policy: PolicyDocument,
+    /// What it does, in words for people.
+    pub(super) meaning: String,
     /// What it did on the last thirty days; those without anything are left out.
     pub(super) days: Vec<DayDocument>,
 }
@@ -105,9 +107,9 @@ pub(super) struct PolicyDetail {
 pub(super) struct DayDocument {
     /// The day, in UTC.
     #[schema(format = Date)]
-    day: String,
+    pub(super) day: String,
     /// Items removed and cleared.
-    done: u64,
+    pub(super) done: u64,
 }
 
 impl From<DayCount> for DayDocument {
@@ -135,21 +137,28 @@ pub(super) struct SweepList {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SweepSummary {
     /// Its name.
-    sweep: Uuid,
+    pub(super) sweep: Uuid,
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
-    began: Timestamp,
+    pub(super) began: Timestamp,
     /// When it ended; null while it runs.
     #[schema(value_type = Option<String>, format = DateTime)]
-    ended: Option<Timestamp>,
+    pub(super) ended: Option<Timestamp>,
     /// What it was begun by: `schedule` or `request`.
-    cause: String,
+    pub(super) cause: String,
     /// How it ended.
-    outcome: Option<String>,
+    pub(super) outcome: Option<String>,
     /// What it has removed, so far at least.
-    removed: u64,
+    pub(super) removed: u64,
     /// Its policies.
-    policies: Vec<String>,
+    pub(super) policies: Vec<String>,
+}
+
+impl From<SweepSummary> for Past {
+    fn from(summary: SweepSummary) -> Self {
+        let SweepSummary { sweep, began, ended, cause, outcome, removed, policies } = summary;
+        Self { sweep, began, ended, cause, outcome, removed, policies }
+    }
 }
 
 impl From<Past> for SweepSummary {
@@ -170,81 +179,81 @@ pub(super) struct SweepStarted {
 pub(super) struct SweepDocument {
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
-    began: Timestamp,
+    pub(super) began: Timestamp,
     /// When it ended; null while it runs.
     #[schema(value_type = Option<String>, format = DateTime)]
-    ended: Option<Timestamp>,
+    pub(super) ended: Option<Timestamp>,
     /// What it was begun by: `schedule` or `request`.
-    cause: String,
+    pub(super) cause: String,
     #[serde(flatten)]
-    report: ReportDocument,
+    pub(super) report: ReportDocument,
 }
 
 /// A report.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
-struct ReportDocument {
+pub(super) struct ReportDocument {
     /// The sweep's name.
-    sweep: Uuid,
+    pub(super) sweep: Uuid,
     /// The boundary that every policy compared with; null where that is no longer known.
     #[schema(format = DateTime)]
-    boundary: Option<String>,
+    pub(super) boundary: Option<String>,
     /// `complete`, `partial`, `failed` or `refused`; `interrupted` where its daemon was gone before; null while it runs.
-    outcome: Option<String>,
+    pub(super) outcome: Option<String>,
     /// Its policies.
-    policies: Vec<RunDocument>,
+    pub(super) policies: Vec<RunDocument>,
 }
 
 /// A policy's part of a sweep.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
-struct RunDocument {
+pub(super) struct RunDocument {
     /// The policy.
-    policy: String,
+    pub(super) policy: String,
     /// Its source; known from the end on.
-    source: Option<String>,
+    pub(super) source: Option<String>,
     /// Why its run ended; null while it has not.
-    outcome: Option<String>,
+    pub(super) outcome: Option<String>,
     /// Items looked at.
-    examined: Option<u64>,
+    pub(super) examined: Option<u64>,
     /// Items gone.
-    removed: u64,
+    pub(super) removed: u64,
     /// Items emptied of what the policy names, but not gone.
-    cleared: u64,
+    pub(super) cleared: u64,
     /// Items left, by reason; null where that is no longer known.
-    kept_back: Option<KeptBackDocument>,
+    pub(super) kept_back: Option<KeptBackDocument>,
     /// Items removed along with theirs, by table.
-    children: BTreeMap<String, u64>,
+    pub(super) children: BTreeMap<String, u64>,
     /// Bytes freed, where the source knows.
-    bytes: Option<u64>,
+    pub(super) bytes: Option<u64>,
     /// Pages committed.
-    pages: Option<u64>,
+    pub(super) pages: Option<u64>,
     /// Requests made to the source; known from the end on.
-    requests: Option<u64>,
+    pub(super) requests: Option<u64>,
     /// How long it took; known from the end on.
-    elapsed_ms: Option<u64>,
+    pub(super) elapsed_ms: Option<u64>,
     /// How long the oldest bygone item still there has been so; known from the end on.
-    lag_seconds: Option<u64>,
+    pub(super) lag_seconds: Option<u64>,
     /// The gate that stopped it, and why; left out where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    stopped_by: Option<String>,
+    pub(super) stopped_by: Option<String>,
     /// What went wrong.
-    error: Option<String>,
+    pub(super) error: Option<String>,
     /// What to do about it.
-    help: Option<String>,
+    pub(super) help: Option<String>,
     /// What a person should know about these numbers.
-    warnings: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// Items kept back, by reason.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
-struct KeptBackDocument {
+pub(super) struct KeptBackDocument {
     /// Something that lives points at them.
-    referenced: u64,
+    pub(super) referenced: u64,
     /// Somebody else held them.
-    locked: u64,
+    pub(super) locked: u64,
     /// Their deadline is absent or cannot be read.
-    unreadable: u64,
+    pub(super) unreadable: u64,
     /// The source refused to let go of them.
-    conflict: u64,
+    pub(super) conflict: u64,
 }
 
 impl SweepDocument {

@@ -12,6 +12,7 @@ use futures_util::stream::{self, Stream};
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
@@ -20,11 +21,22 @@ use super::problem::{Kind, Problem};
 use super::sweeps;
 use crate::daemon::{Daemon, Happening, What};
 
+/// An event, as it goes over the wire.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it describes what axum writes, for the OpenAPI document")]
+pub(super) struct EventDocument {
+    /// What happened.
+    event: String,
+    /// More of it, as JSON.
+    #[schema(content_media_type = "application/json")]
+    data: String,
+}
+
 /// The events of a sweep: `state` first, then pages as they happen, until `sweep_ended`.
 #[utoipa::path(
     get, path = "/api/v1/sweeps/{id}/events", tag = "sweeps", params(("id" = Uuid, Path, description = "The sweep")),
     responses((
-        status = OK, body = String, content_type = "text/event-stream",
+        status = OK, body = EventDocument, content_type = "text/event-stream",
         description = "`state` (the sweep as it is), `sweep_started`, `policy_started`, `page`, `page_failed`, \
             `policy_ended`, `missed` (how many events; a `state` follows), `sweep_ended`",
     )),

@@ -63,6 +63,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
     }
 }
 
+/// What the path names.
+pub(super) struct InPath<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = Path::from_request_parts(parts, state).await;
+        read.map(|Path(named)| Self(named)).map_err(|error| Problem::new(Kind::BadRequest, error.body_text()))
+    }
+}
+
 /// A name in the path.
 pub(super) struct Name(pub(super) String);
 
@@ -70,8 +82,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let read = Path::from_request_parts(parts, state).await;
-        read.map(|Path(name)| Self(name)).map_err(|error| Problem::new(Kind::BadRequest, error.body_text()))
+        InPath::from_request_parts(parts, state).await.map(|InPath(name)| Self(name))
     }
 }
 

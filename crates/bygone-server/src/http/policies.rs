@@ -8,12 +8,13 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::App;
-use super::documents::{LastRun, PauseDocument, PolicyDetail, PolicyDocument, PolicyList};
+use super::documents::{DayDocument, LastRun, PauseDocument, PolicyDetail, PolicyDocument, PolicyList};
 use super::extract::Name;
 use super::problem::Problem;
 use super::security::Caller;
 use crate::daemon::{Daemon, RunningSweep};
 use crate::estate::{Estate, PolicyCard};
+use crate::inspection::Explanation;
 use crate::ledger::Standing;
 
 /// The past that charts show.
@@ -38,9 +39,21 @@ pub(super) async fn list(State(app): State<App>) -> Result<Json<PolicyList>, Pro
 )]
 pub(super) async fn show(State(app): State<App>, Name(name): Name) -> Result<Json<PolicyDetail>, Problem> {
     let policy = one(&app, &name).await?;
-    let since = app.daemon.clock().now().checked_sub(DAYS).unwrap_or(Timestamp::UNIX_EPOCH);
+    let meaning = known(&*app.daemon.estate(), &name)?.meaning.clone();
+    let since = thirty_days_before(app.daemon.clock().now());
     let days = app.daemon.ledger().days(&name, since).await?.into_iter().map(Into::into).collect();
-    Ok(Json(PolicyDetail { policy, days }))
+    Ok(Json(PolicyDetail { policy, meaning, days }))
+}
+
+/// What every policy did on the last thirty days, in their order.
+pub(super) async fn days_of_all(app: &App, now: Timestamp) -> Result<Vec<Vec<DayDocument>>, Problem> {
+    let names = app.daemon.estate().policies().iter().map(|card| card.name.clone()).collect();
+    let days = app.daemon.ledger().days_of_all(names, thirty_days_before(now)).await?;
+    Ok(days.into_iter().map(|days| days.into_iter().map(Into::into).collect()).collect())
+}
+
+fn thirty_days_before(now: Timestamp) -> Timestamp {
+    now.checked_sub(DAYS).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// Holds a policy back: a run under way ends before its next page, and none begins.
@@ -73,6 +86,16 @@ pub(super) async fn resume(
     tracing::info!(policy = name, by = caller.name(), "a policy goes on");
     app.daemon.resume(Some(&name)).await?;
     Ok(Json(one(&app, &name).await?))
+}
+
+/// How a policy would go about its work, with what somebody should know first. Nothing is counted for it, and nothing is
+/// written; an answer is reused for some seconds.
+#[utoipa::path(
+    get, path = "/api/v1/policies/{name}/explanation", tag = "policies",
+    params(("name" = String, Path, description = "The policy")), responses((status = OK, body = Explanation)),
+)]
+pub(super) async fn explain(State(app): State<App>, Name(name): Name) -> Result<Json<Explanation>, Problem> {
+    Ok(Json(app.daemon.explain(&name).await?))
 }
 
 /// What a sweep of a policy would do now. Writes nothing.
@@ -132,7 +155,7 @@ fn tell(
         name: name.clone(),
         source: source.clone(),
         schedule: schedule.as_ref().map(ToString::to_string),
-        next_run: schedule.as_ref().and_then(|schedule| schedule.next_after(now, name)),
+        next_run: daemon.next_run(card, now),
         held: daemon.held(name),
         running: running.get(name).copied(),
         completed: standing.completed,

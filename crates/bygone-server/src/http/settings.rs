@@ -30,6 +30,16 @@ pub struct Limits {
     pub request_within: Duration,
     /// Requests at once.
     pub requests_max: usize,
+    /// Operations on lease stores at once, those included that wait for a lease.
+    pub operations_max: usize,
+    /// The longest that one of them waits for a lease or a message: shorter than a request may take.
+    pub wait_max: Duration,
+    /// Attachments and staged files on their way in or out at once.
+    pub transfers_max: usize,
+    /// State, and bodies of operations on lease stores, of more than 64 KiB in memory at once; further ones wait.
+    pub large_max: usize,
+    /// How long nothing may move of what is streamed.
+    pub stall_within: Duration,
     /// Event streams at once.
     pub streams_max: usize,
     /// Connections at once; further ones wait.
@@ -49,8 +59,14 @@ impl Default for Limits {
             head_within: Duration::from_secs(10),
             request_within: Duration::from_secs(30),
             requests_max: 64,
+            operations_max: 256,
+            wait_max: Duration::from_secs(25),
+            transfers_max: 32,
+            large_max: 4,
+            stall_within: Duration::from_secs(30),
             streams_max: 32,
-            connections_max: 256,
+            // Those who wait for leases leave room for those who look.
+            connections_max: 512,
             heartbeat: Duration::from_secs(15),
             end_within: Duration::from_secs(10),
         }

@@ -68,9 +68,9 @@ pub(super) async fn start(
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SweepQuery {
-    policy: Option<String>,
-    limit: Option<u32>,
-    before: Option<Uuid>,
+    pub(super) policy: Option<String>,
+    pub(super) limit: Option<u32>,
+    pub(super) before: Option<Uuid>,
 }
 
 /// Sweeps, the newest first.

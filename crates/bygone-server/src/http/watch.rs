@@ -33,6 +33,6 @@ pub(super) async fn alarms(State(app): State<App>) -> Json<AlarmList> {
     responses((status = OK, body = String, content_type = "application/openmetrics-text", description = "OpenMetrics")),
 )]
 pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
-    let told = app.daemon.metrics().map_err(|error| Problem::new(Kind::Failed, error.to_string()))?;
+    let told = app.daemon.metrics().await.map_err(|error| Problem::new(Kind::Failed, error.to_string()))?;
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], told).into_response())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bygone_core::Tally;
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, named_params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, named_params};
 use uuid::Uuid;
 
 use super::{Cause, DayCount, Entry, LedgerError, Past, PastRun, Standing, Trouble, Wanted, holds};
@@ -57,11 +57,33 @@ pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     opened.map_err(unusable)?;
     let refused = |error: rusqlite::Error| LedgerError::Unusable { path: path.into(), reason: error.to_string() };
     let (conn, is_ours) = prepare(path).map_err(refused)?;
-    if !is_ours {
-        let reason = "it is not a ledger of this version".to_owned();
-        return Err(LedgerError::Unusable { path: path.into(), reason });
+    if is_ours { Ok(conn) } else { Err(foreign(path)) }
+}
+
+/// Opens the file to read it, if there is one. Nothing is written.
+pub(super) fn look(path: &Path) -> Result<Option<Connection>, LedgerError> {
+    let unusable = |reason: String| LedgerError::Unusable { path: path.into(), reason };
+    if !path.try_exists().map_err(|error| unusable(error.to_string()))? {
+        return Ok(None);
     }
-    Ok(conn)
+    let open = || {
+        let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        conn.busy_timeout(BUSY_WAIT)?;
+        let is_ours = marks(&conn)? == (APPLICATION_ID, FORMAT);
+        Ok((conn, is_ours))
+    };
+    let (conn, is_ours) = open().map_err(|error: rusqlite::Error| unusable(error.to_string()))?;
+    if is_ours { Ok(Some(conn)) } else { Err(foreign(path)) }
+}
+
+fn foreign(path: &Path) -> LedgerError {
+    LedgerError::Unusable { path: path.into(), reason: "it is not a ledger of this version".to_owned() }
+}
+
+/// Whose file it is, and of which format, by its header.
+fn marks(conn: &Connection) -> rusqlite::Result<(i32, i32)> {
+    let number = |sql| conn.query_row(sql, [], |row| row.get::<_, i32>(0));
+    Ok((number("PRAGMA application_id")?, number("PRAGMA user_version")?))
 }
 
 fn prepare(path: &Path) -> rusqlite::Result<(Connection, bool)> {
@@ -72,9 +94,9 @@ fn prepare(path: &Path) -> rusqlite::Result<(Connection, bool)> {
     conn.pragma_update(None, "synchronous", "NORMAL")?;
     conn.pragma_update(None, "foreign_keys", true)?;
     let setup = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let number = |sql| setup.query_row(sql, [], |row| row.get::<_, i32>(0));
-    let (id, format) = (number("PRAGMA application_id")?, number("PRAGMA user_version")?);
-    let is_new = id == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0;
+    let marks = marks(&setup)?;
+    let tables: i64 = setup.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let is_new = marks.0 == 0 && tables == 0;
     if is_new {
         setup.execute_batch(TABLES)?;
         setup.execute_batch(holds::TABLE)?;
@@ -82,7 +104,7 @@ fn prepare(path: &Path) -> rusqlite::Result<(Connection, bool)> {
         setup.pragma_update(None, "user_version", FORMAT)?;
     }
     setup.commit()?;
-    Ok((conn, is_new || (id, format) == (APPLICATION_ID, FORMAT)))
+    Ok((conn, is_new || marks == (APPLICATION_ID, FORMAT)))
 }
 
 /// Ends what an earlier daemon began and did not come back to say more of.

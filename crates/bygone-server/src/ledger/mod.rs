@@ -3,10 +3,11 @@
 //! A sweep stands in it from its beginning on, with what its pages did so far, and with its report from its end on. So one
 //! whose daemon was killed is told of, too: the next daemon calls it interrupted.
 //!
-//! Old entries go by a policy like any other: `ended_ms` is their deadline.
+//! Old entries go by a policy like any other: `ended_ms` is their deadline, and `retention.rs` says which stay all the same.
 
 mod file;
 mod holds;
+mod retention;
 mod runs;
 
 use std::collections::BTreeMap;
@@ -16,10 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bygone_core::{Clock, PolicyReport, Report, Tally};
 use jiff::Timestamp;
 use rusqlite::Connection;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use self::runs::{Run, Trouble};
+use crate::daemon::Holds;
 
 /// Why the history cannot be kept or told.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +78,7 @@ pub struct Wanted {
 }
 
 /// A sweep in the ledger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
     /// Its name.
     pub sweep: Uuid,
@@ -108,7 +110,7 @@ pub struct PastRun {
 }
 
 /// How a policy stands, by its last runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// The sweep of its last run that ended.
     pub sweep: Option<Uuid>,
@@ -166,6 +168,14 @@ impl Ledger {
             Ok(conn)
         });
         Ok(Self { conn: Arc::new(Mutex::new(opened.await?)), clock })
+    }
+
+    /// Opens a history to read it, beside the daemon that writes it or without one; `None` where there is none. Nothing is
+    /// written, so a sweep that was broken off is still told as one that runs.
+    pub async fn look(path: &Path, clock: Arc<dyn Clock>) -> Result<Option<Self>, LedgerError> {
+        let path = path.to_owned();
+        let opened = blocking(move || file::look(&path)).await?;
+        Ok(opened.map(|conn| Self { conn: Arc::new(Mutex::new(conn)), clock }))
     }
 
     /// A sweep of these policies begins.
@@ -239,6 +249,12 @@ impl Ledger {
         self.with(|conn| holds::all(conn)).await
     }
 
+    /// Why policies are held, in their order, where they are.
+    pub async fn why_held(&self, policies: &[String]) -> Result<Vec<Option<&'static str>>, LedgerError> {
+        let holds = Holds::of(self.holds().await?);
+        Ok(policies.iter().map(|policy| holds.why(policy)).collect())
+    }
+
     /// Holds a policy, or everything, or lets it go.
     pub(crate) async fn hold(&self, policy: Option<&str>, is_held: bool) -> Result<(), LedgerError> {
         let (policy, now) = (policy.map(str::to_owned), self.clock.now());
@@ -249,6 +265,15 @@ impl Ledger {
     pub async fn days(&self, policy: &str, since: Timestamp) -> Result<Vec<DayCount>, LedgerError> {
         let policy = policy.to_owned();
         self.with(move |conn| file::days(conn, &policy, since)).await
+    }
+
+    /// The same of several policies, in their order.
+    pub async fn days_of_all(
+        &self,
+        policies: Vec<String>,
+        since: Timestamp,
+    ) -> Result<Vec<Vec<DayCount>>, LedgerError> {
+        self.with(move |conn| policies.iter().map(|policy| file::days(conn, policy, since)).collect()).await
     }
 
     async fn with<T: Send + 'static>(

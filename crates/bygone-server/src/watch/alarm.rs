@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::lately::Recent;
+use super::lately::{RUNS_KEPT, Recent};
 use crate::estate::PolicyCard;
 use crate::ledger::{Run, Trouble};
 
@@ -18,6 +18,11 @@ pub struct AlarmRules {
     pub intervals: u32,
     /// Over how many runs something must grow, at most as many as are kept at hand.
     pub runs: u32,
+}
+
+impl AlarmRules {
+    /// The most runs over which something can be seen to grow.
+    pub const RUNS_MAX: u32 = RUNS_KEPT;
 }
 
 impl Default for AlarmRules {
@@ -76,18 +81,19 @@ pub struct Alarm {
     pub message: String,
 }
 
-/// What is wrong with a policy.
+/// What is wrong with a policy that runs so often by itself, and is looked after since a moment.
 pub(crate) fn alarms_of(
     card: &PolicyCard,
+    interval: Option<Duration>,
     recent: &Recent,
     rules: AlarmRules,
-    watched_since: Timestamp,
-    now: Timestamp,
+    (watched_since, now): (Timestamp, Timestamp),
 ) -> Vec<Alarm> {
     let alarm = |(kind, since, message)| Alarm { kind, policy: card.name.clone(), since, message };
     let last = recent.runs.front();
     let found = [
-        not_completed(card, recent, rules, watched_since, now),
+        interval
+            .and_then(|interval| not_completed(interval.max(card.interval_least), recent, rules, watched_since, now)),
         growing(recent, rules, |run| run.backlog).map(|(since, from, to)| {
             let message = format!("the backlog grew over the last {} runs, from {from} to {to} items", rules.runs);
             (AlarmKind::BacklogGrowing, since, message)
@@ -106,14 +112,12 @@ pub(crate) fn alarms_of(
 type Found = (AlarmKind, Timestamp, String);
 
 fn not_completed(
-    card: &PolicyCard,
+    interval: Duration,
     recent: &Recent,
     rules: AlarmRules,
     watched_since: Timestamp,
     now: Timestamp,
 ) -> Option<Found> {
-    let interval = card.schedule.as_ref()?.interval_at(now, &card.name)?;
-    let interval = interval.max(card.interval_least);
     // One that was never complete counts from when somebody began to look: before, nobody could have run it.
     let first_seen = recent.runs.back().map_or(watched_since, |run| run.ended.min(watched_since));
     let since = recent.completed.unwrap_or(first_seen);
@@ -205,7 +209,8 @@ mod tests {
 
     fn kinds(card: &PolicyCard, recent: &Recent, now: &str) -> Vec<AlarmKind> {
         let watched_since = at("2026-11-18T00:00:00Z");
-        let alarms = alarms_of(card, recent, AlarmRules::default(), watched_since, at(now));
+        let interval = card.schedule.as_ref().and_then(|schedule| schedule.interval_at(at(now), &card.name));
+        let alarms = alarms_of(card, interval, recent, AlarmRules::default(), (watched_since, at(now)));
         alarms.into_iter().map(|alarm| alarm.kind).collect()
     }
 
@@ -256,8 +261,13 @@ mod tests {
             |hour| Run { trouble: Some(Trouble::Brake), error: Some("too many".into()), ..run(hour, "refused", 0, 0) };
         let card = PolicyCard { interval_least: Duration::from_secs(24 * 3600), ..hourly() };
         let recent = recent(vec![run(1, "complete", 0, 0), braked(2), braked(3)]);
-        let alarms =
-            alarms_of(&card, &recent, AlarmRules::default(), at("2026-11-18T00:00:00Z"), at("2026-11-18T04:00:00Z"));
+        let alarms = alarms_of(
+            &card,
+            None,
+            &recent,
+            AlarmRules::default(),
+            (at("2026-11-18T00:00:00Z"), at("2026-11-18T04:00:00Z")),
+        );
         assert_eq!(alarms.len(), 1);
         assert_eq!((alarms[0].kind, alarms[0].since), (AlarmKind::Brake, at("2026-11-18T02:00:00Z")));
         assert_eq!(alarms[0].message, "too many");

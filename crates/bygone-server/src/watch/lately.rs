@@ -11,7 +11,7 @@ use crate::ledger::Run;
 pub(crate) const RUNS_KEPT: u32 = 16;
 
 /// What is known of a policy's last runs.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Recent {
     /// The newest first.
     pub(crate) runs: VecDeque<Run>,
@@ -35,8 +35,12 @@ impl Lately {
         self.lock().contains_key(policy)
     }
 
-    pub(crate) fn of(&self, policy: &str) -> Recent {
-        self.lock().get(policy).cloned().unwrap_or_default()
+    /// Looks at what is known of a policy, where it is: runs are many, and are not copied for a look.
+    pub(crate) fn look<T>(&self, policy: &str, look: impl FnOnce(&Recent) -> T) -> T {
+        match self.lock().get(policy) {
+            Some(recent) => look(recent),
+            None => look(&Recent::default()),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Recent>> {

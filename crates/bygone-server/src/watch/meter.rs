@@ -16,7 +16,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::Alarm;
+use super::{Alarm, AlarmKind};
+use crate::daemon::Configuration;
+use crate::estate::{PolicyCard, Staged};
 
 /// What pages take: from a few milliseconds to a minute.
 const PAGE_SECONDS: [f64; 9] = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
@@ -47,6 +49,20 @@ struct OfOutcome {
 struct OfAlarm {
     policy: String,
     kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfStaged {
+    source: String,
+    /// `persistent` or `expirable`: together they are all.
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfOperation {
+    source: String,
+    operation: String,
+    result: &'static str,
 }
 
 type Count = Family<OfPolicy, Counter>;
@@ -82,6 +98,7 @@ pub(crate) struct Meter {
     markers_deleted: Count,
     index_entries_deleted: Count,
     messages_deleted: Count,
+    lease_operations: Family<OfOperation, Counter>,
     /// One scrape at a time: what stands is set anew with each.
     scraped: Mutex<Scraped>,
 }
@@ -94,6 +111,10 @@ struct Scraped {
     next_run: Level,
     held: Level,
     alarms: Family<OfAlarm, Gauge>,
+    staged_files: Family<OfStaged, Gauge<u64, AtomicU64>>,
+    staged_bytes: Family<OfStaged, Gauge<u64, AtomicU64>>,
+    config_rejected: Gauge,
+    config_restart_needed: Gauge,
 }
 
 impl fmt::Debug for Meter {
@@ -129,6 +150,9 @@ impl Meter {
         let messages_deleted = count("messages_deleted", "Messages removed because they were past their time");
         let bytes = Count::default();
         registry.register_with_unit("removed", "Bytes freed, where a source tells", Unit::Bytes, bytes.clone());
+        let lease_operations = Family::default();
+        let help = "Operations on lease stores that were asked for, by what came of them";
+        registry.register("lease_operations", help, lease_operations.clone());
         let kept_back = Family::default();
         registry.register("items_kept_back", "Items past their time that were left, by reason", kept_back.clone());
         let runs = Family::default();
@@ -152,7 +176,35 @@ impl Meter {
             markers_deleted,
             index_entries_deleted,
             messages_deleted,
+            lease_operations,
             scraped: Mutex::new(Scraped::new(registry)),
+        }
+    }
+
+    /// Whoever looks for what has grown misses the first event of a series that begins with it: all that these policies can have
+    /// stands there from the start.
+    pub(crate) fn expect(&self, cards: &[PolicyCard]) {
+        for card in cards {
+            let (policy, source) = (&card.name, &card.source);
+            let labels = || OfPolicy { policy: policy.clone(), source: source.clone() };
+            for count in [&self.removed, &self.cleared, &self.bytes, &self.pages, &self.page_failures, &self.aborts] {
+                drop(count.get_or_create(&labels()));
+            }
+            let of_leases =
+                [&self.leases_cleared, &self.markers_deleted, &self.index_entries_deleted, &self.messages_deleted];
+            for count in of_leases.into_iter().filter(|_| card.is_of_leases) {
+                drop(count.get_or_create(&labels()));
+            }
+            for spread in [&self.page_seconds, &self.sweep_seconds] {
+                drop(spread.get_or_create(&labels()));
+            }
+            for (reason, _) in reasons(&KeptBack::default()) {
+                let labels = OfReason { policy: policy.clone(), source: source.clone(), reason };
+                drop(self.kept_back.get_or_create(&labels));
+            }
+            for outcome in Outcome::ALL.map(Outcome::as_str) {
+                drop(self.runs.get_or_create(&OfOutcome { policy: policy.clone(), source: source.clone(), outcome }));
+            }
         }
     }
 
@@ -161,10 +213,24 @@ impl Meter {
         Arc::new(Metered { meter: Arc::clone(self), source: source.to_owned(), and })
     }
 
+    /// An operation on the lease store of a source has ended.
+    pub(crate) fn operated(&self, source: &str, operation: &str, result: &'static str) {
+        let (source, operation) = (source.to_owned(), operation.to_owned());
+        self.lease_operations.get_or_create(&OfOperation { source, operation, result }).inc();
+    }
+
     /// All numbers, as `OpenMetrics` has them.
-    pub(crate) fn text(&self, standings: &[Standing]) -> Result<String, fmt::Error> {
+    pub(crate) fn text(
+        &self,
+        standings: &[Standing],
+        staged: &[Staged],
+        configuration: &Configuration,
+    ) -> Result<String, fmt::Error> {
         let scraped = self.scraped.lock().unwrap_or_else(PoisonError::into_inner);
         scraped.set(standings);
+        scraped.set_staged(staged);
+        scraped.config_rejected.set(i64::from(configuration.rejected.is_some()));
+        scraped.config_restart_needed.set(i64::from(configuration.restart_needed.is_some()));
         let mut told = String::new();
         text::encode(&mut told, &scraped.registry)?;
         Ok(told)
@@ -172,10 +238,7 @@ impl Meter {
 
     fn ended(&self, source: &str, run: &PolicyReport) {
         let labels = || OfPolicy { policy: run.policy.clone(), source: source.to_owned() };
-        let KeptBack { referenced, locked, unreadable, conflict } = run.tally.kept_back;
-        let reasons =
-            [("referenced", referenced), ("locked", locked), ("unreadable", unreadable), ("conflict", conflict)];
-        for (reason, count) in reasons {
+        for (reason, count) in reasons(&run.tally.kept_back) {
             let OfPolicy { policy, source } = labels();
             self.kept_back.get_or_create(&OfReason { policy, source, reason }).inc_by(count);
         }
@@ -185,6 +248,12 @@ impl Meter {
         #[expect(clippy::cast_precision_loss, reason = "seconds for people; a run of 285 years may be off")]
         self.sweep_seconds.get_or_create(&labels()).observe(run.elapsed_ms as f64 / 1_000.0);
     }
+}
+
+/// What is kept back, by its reason.
+fn reasons(kept_back: &KeptBack) -> [(&'static str, u64); 4] {
+    let KeptBack { referenced, locked, unreadable, conflict } = *kept_back;
+    [("referenced", referenced), ("locked", locked), ("unreadable", unreadable), ("conflict", conflict)]
 }
 
 impl Scraped {
@@ -206,7 +275,51 @@ impl Scraped {
         let held = level("held", "1 while the policy is paused", None);
         let alarms = Family::default();
         registry.register("alarm", "1 while something is wrong that a person should look at", alarms.clone());
-        Self { registry, lag, backlog, last_success, next_run, held, alarms }
+        let mut of_config = |name: &str, what: &str| {
+            let gauge = Gauge::default();
+            registry.register(name, what, gauge.clone());
+            gauge
+        };
+        let config_rejected = of_config(
+            "config_rejected",
+            "1 while the configuration on disk cannot be used, and an older one is in force",
+        );
+        let config_restart_needed = of_config(
+            "config_restart_needed",
+            "1 while the configuration says something that only a restart takes over",
+        );
+        let (staged_files, staged_bytes) = (Family::default(), Family::default());
+        registry.register("staged_files", "Files in staging areas, swept or not", staged_files.clone());
+        registry.register_with_unit("staged", "What those files hold", Unit::Bytes, staged_bytes.clone());
+        Self {
+            registry,
+            lag,
+            backlog,
+            last_success,
+            next_run,
+            held,
+            alarms,
+            staged_files,
+            staged_bytes,
+            config_rejected,
+            config_restart_needed,
+        }
+    }
+
+    fn set_staged(&self, staged: &[Staged]) {
+        self.staged_files.clear();
+        self.staged_bytes.clear();
+        for Staged { source, metrics } in staged {
+            let kinds = [
+                ("persistent", metrics.persistent_count, metrics.persistent_bytes),
+                ("expirable", metrics.expirable_count, metrics.expirable_bytes),
+            ];
+            for (kind, files, bytes) in kinds {
+                let labels = OfStaged { source: source.clone(), kind };
+                self.staged_files.get_or_create(&labels).set(files);
+                self.staged_bytes.get_or_create(&labels).set(bytes);
+            }
+        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; numbers beyond 2^53 may be off by one")]
@@ -230,9 +343,10 @@ impl Scraped {
                     level.get_or_create(&labels).set(value);
                 }
             }
-            for alarm in &standing.alarms {
-                let labels = OfAlarm { policy: standing.policy.clone(), kind: alarm.kind.as_str() };
-                self.alarms.get_or_create(&labels).set(1);
+            for kind in AlarmKind::ALL {
+                let labels = OfAlarm { policy: standing.policy.clone(), kind: kind.as_str() };
+                let is_there = standing.alarms.iter().any(|alarm| alarm.kind == kind);
+                self.alarms.get_or_create(&labels).set(i64::from(is_there));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! An estate in memory: a shelf for each policy.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use bygone_core::{
     Boundary, Brake, Budget, Clock, Closed, Consent, ErrorKind, Gate, Hindrance, Job, Schedule, SystemClock, Target,
     TargetError, Turn,
 };
-use bygone_server::{Bound, Estate, PolicyCard};
+use bygone_server::{Bound, Estate, Explanation, Inspection, PolicyCard, SourceCard, SourceKind};
 use jiff::SignedDuration;
 
 #[derive(Debug)]
@@ -21,6 +22,34 @@ pub(crate) struct Shelves {
     consent: Consent,
     is_fallen: bool,
     pub(crate) turn: Arc<TurnOf>,
+    sources: Vec<SourceCard>,
+    inspection: Inspection,
+    explanation: Explanation,
+    pub(crate) looks: Arc<Looks>,
+}
+
+/// Who looked.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    /// How often somebody looked at a source, or had a policy explained.
+    pub(crate) taken: AtomicU64,
+    /// How many look now.
+    looking: AtomicU64,
+    /// How many ever did at once.
+    pub(crate) at_once: AtomicU64,
+    /// Whoever looks waits for ever.
+    pub(crate) is_hung: AtomicBool,
+}
+
+/// A gate that is always closed.
+#[derive(Debug)]
+struct Shut(String);
+
+#[async_trait]
+impl Gate for Shut {
+    async fn closed(&self) -> Option<Closed> {
+        Some(Closed { by: Hindrance::Lag, reason: self.0.clone() })
+    }
 }
 
 /// Who has the turn.
@@ -63,14 +92,41 @@ impl Shelves {
             schedule: schedule.clone(),
             ..PolicyCard::new(*name, name.split('-').next().unwrap())
         };
+        let cards: Vec<PolicyCard> = shelves.iter().map(card).collect();
+        let names: BTreeSet<&str> = cards.iter().map(|card| card.source.as_str()).collect();
+        let source = |name| SourceCard { name, kind: SourceKind::Directory, gates: Vec::new() };
         Self {
-            cards: shelves.iter().map(card).collect(),
+            sources: names.into_iter().map(|name| source(name.to_owned())).collect(),
+            cards,
             items: shelves.iter().map(|(name, shelf, _)| ((*name).to_owned(), (*shelf).clone())).collect(),
             budget: Budget::default(),
             consent: Consent::Released,
             is_fallen: false,
             turn: Arc::default(),
+            inspection: Inspection::default(),
+            explanation: Explanation::default(),
+            looks: Arc::default(),
         }
+    }
+
+    /// Its sources are of this kind, and hold this.
+    pub(crate) fn holding(mut self, kind: SourceKind, inspection: Inspection) -> Self {
+        self.sources.iter_mut().for_each(|source| source.kind = kind);
+        self.inspection = inspection;
+        self
+    }
+
+    /// Its policies mean this, and go about it so.
+    pub(crate) fn meaning(mut self, meaning: &str, explanation: Explanation) -> Self {
+        self.cards.iter_mut().for_each(|card| meaning.clone_into(&mut card.meaning));
+        self.explanation = explanation;
+        self
+    }
+
+    /// Its sources have a gate that is closed.
+    pub(crate) fn shut(mut self, reason: &str) -> Self {
+        self.sources.iter_mut().for_each(|source| source.gates.push(Arc::new(Shut(reason.to_owned()))));
+        self
     }
 
     /// With a rest of so long after each page.
@@ -86,6 +142,12 @@ impl Shelves {
 
     pub(crate) fn braked_by(mut self, brake: Brake) -> Self {
         self.consent = Consent::Brake(brake);
+        self
+    }
+
+    /// With one of them that calls itself a lease store.
+    pub(crate) fn with_leases(mut self, name: &str) -> Self {
+        self.cards.iter_mut().filter(|card| card.name == name).for_each(|card| card.is_of_leases = true);
         self
     }
 
@@ -136,5 +198,38 @@ impl Estate for Shelves {
         let (_, items) = self.items.iter().find(|(name, _)| name == policy).unwrap();
         let survey = MemoryTarget::new(policy, items.clone()).survey(Boundary::at(SystemClock::new().now())).await?;
         Ok(serde_json::json!({ "policies": [{ "policy": policy, "would_remove": survey.bygone }] }))
+    }
+
+    fn sources(&self) -> &[SourceCard] {
+        &self.sources
+    }
+
+    async fn inspect(&self, _: &str) -> Result<Inspection, TargetError> {
+        self.look().await?;
+        Ok(self.inspection.clone())
+    }
+
+    async fn explain(&self, _: &str) -> Result<Explanation, TargetError> {
+        self.look().await?;
+        Ok(self.explanation.clone())
+    }
+}
+
+impl Shelves {
+    async fn look(&self) -> Result<(), TargetError> {
+        self.looks.taken.fetch_add(1, Ordering::AcqRel);
+        if self.looks.is_hung.load(Ordering::Acquire) {
+            std::future::pending::<()>().await;
+        }
+        let looking = self.looks.looking.fetch_add(1, Ordering::AcqRel) + 1;
+        self.looks.at_once.fetch_max(looking, Ordering::AcqRel);
+        // Others have the time to come along.
+        tokio::task::yield_now().await;
+        self.looks.looking.fetch_sub(1, Ordering::AcqRel);
+        if self.is_fallen {
+            let fallen = TargetError::new(ErrorKind::Unreachable, "the shelf has fallen down");
+            return Err(fallen.with_help("put it up again"));
+        }
+        Ok(())
     }
 }

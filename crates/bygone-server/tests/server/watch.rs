@@ -21,7 +21,7 @@ async fn what_was_done_is_counted_by_policy_and_source() {
     let (one, two) = (shelf(3), shelf(2));
     let running = Running::over(Arc::new(Shelves::new(&[("a-p", &one, None), ("a-q", &two, None)]))).await;
     running.swept("a-p").await;
-    let text = running.daemon.metrics().unwrap();
+    let text = running.daemon.metrics().await.unwrap();
     let of = |name: &str| value(&text, &format!("bygone_{name}{{policy=\"a-p\",source=\"a\"}}"));
     assert_eq!((of("items_removed_total"), of("items_cleared_total"), of("pages_total")), ("3", "0", "1"));
     assert_eq!((of("page_seconds_count"), of("sweep_seconds_count")), ("1", "1"));
@@ -34,7 +34,7 @@ async fn what_was_done_is_counted_by_policy_and_source() {
     let kept = "bygone_items_kept_back_total{policy=\"a-p\",source=\"a\",reason=\"locked\"}";
     assert_eq!(value(&text, kept), "0");
     assert_eq!(value(&text, "bygone_runs_total{policy=\"a-p\",source=\"a\",outcome=\"complete\"}"), "1");
-    assert!(!text.contains("bygone_items_removed_total{policy=\"a-q\""), "nobody ran it:\n{text}");
+    assert_eq!(value(&text, "bygone_items_removed_total{policy=\"a-q\",source=\"a\"}"), "0", "nobody ran it");
     assert!(text.ends_with("# EOF\n"), "{text}");
     assert_eq!((two.keys().len(), running.end().await.len()), (3, 1));
 }
@@ -47,14 +47,48 @@ async fn a_policy_that_stands_against_the_brake_is_an_alarm_until_it_does_not() 
     running.swept("a-p").await;
     let alarms = running.daemon.alarms();
     assert_eq!((alarms.len(), alarms[0].kind, alarms[0].policy.as_str()), (1, AlarmKind::Brake, "a-p"));
-    let text = running.daemon.metrics().unwrap();
+    let text = running.daemon.metrics().await.unwrap();
     assert_eq!(value(&text, "bygone_alarm{policy=\"a-p\",kind=\"brake\"}"), "1");
     assert_eq!(value(&text, "bygone_backlog_items{policy=\"a-p\",source=\"a\"}"), "5.0");
     assert_eq!(items.keys().len(), 6, "nothing went");
     running.daemon.replace(Arc::new(Shelves::new(&[("a-p", &items, None)])));
     running.swept("a-p").await;
     assert_eq!((running.daemon.alarms(), items.keys()), (vec![], vec!["alive".to_owned()]));
-    assert!(!running.daemon.metrics().unwrap().contains("bygone_alarm{"));
+    let text = running.daemon.metrics().await.unwrap();
+    assert_eq!(value(&text, "bygone_alarm{policy=\"a-p\",kind=\"brake\"}"), "0");
+    running.end().await;
+}
+
+/// What grows from nothing to one must have been nothing before.
+#[tokio::test]
+async fn every_series_of_a_policy_stands_at_zero_before_its_first_run() {
+    let items = shelf(5);
+    let leases = |shelves: Shelves| Arc::new(shelves.with_leases("b-l"));
+    let running = Running::over(leases(Shelves::new(&[("a-p", &items, None), ("b-l", &items, None)]))).await;
+    let text = running.daemon.metrics().await.unwrap();
+    let zero = |line: &str| assert_eq!(value(&text, line), "0", "{line}");
+    for name in ["items_removed", "items_cleared", "removed_bytes", "pages", "page_failures", "aborts_on_activity"] {
+        zero(&format!("bygone_{name}_total{{policy=\"a-p\",source=\"a\"}}"));
+    }
+    for name in ["page_seconds_count", "sweep_seconds_count"] {
+        zero(&format!("bygone_{name}{{policy=\"a-p\",source=\"a\"}}"));
+    }
+    for reason in ["referenced", "locked", "unreadable", "conflict"] {
+        zero(&format!("bygone_items_kept_back_total{{policy=\"a-p\",source=\"a\",reason=\"{reason}\"}}"));
+    }
+    for outcome in bygone_core::Outcome::ALL.map(bygone_core::Outcome::as_str) {
+        zero(&format!("bygone_runs_total{{policy=\"a-p\",source=\"a\",outcome=\"{outcome}\"}}"));
+    }
+    for kind in AlarmKind::ALL.map(AlarmKind::as_str) {
+        zero(&format!("bygone_alarm{{policy=\"a-p\",kind=\"{kind}\"}}"));
+    }
+    for name in ["leases_cleared", "decision_markers_deleted", "index_entries_deleted", "messages_deleted"] {
+        zero(&format!("bygone_{name}_total{{policy=\"b-l\",source=\"b\"}}"));
+        assert!(!text.contains(&format!("bygone_{name}_total{{policy=\"a-p\"")), "rows have none:\n{text}");
+    }
+    running.daemon.replace(Arc::new(Shelves::new(&[("a-new", &items, None)])));
+    let text = running.daemon.metrics().await.unwrap();
+    assert_eq!(value(&text, "bygone_items_removed_total{policy=\"a-new\",source=\"a\"}"), "0");
     running.end().await;
 }
 

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 pub use self::tls::{Tls, TlsError};
 use self::unix::Socket;
-use super::security::{LocalAddress, Tokens};
+use super::security::{Encrypted, LocalAddress, Tokens};
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,6 +163,10 @@ impl Listener {
 }
 
 impl Accepted {
+    pub(super) fn encrypted(&self) -> Encrypted {
+        Encrypted(self.tls.is_some())
+    }
+
     /// Agrees on TLS, where there is some, within a time.
     pub(super) async fn open(self, within: Duration) -> io::Result<Box<dyn Io>> {
         let stream: Box<dyn Io> = match self.stream {

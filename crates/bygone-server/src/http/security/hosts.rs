@@ -20,6 +20,10 @@ use crate::http::problem::{Kind, Problem};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct LocalAddress(pub(in crate::http) Option<IpAddr>);
 
+/// Whether a connection speaks TLS.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) struct Encrypted(pub(in crate::http) bool);
+
 /// The names that are ours.
 #[derive(Debug)]
 pub(in crate::http) struct Hosts(BTreeSet<String>);

@@ -1,13 +1,17 @@
 //! The API, over real sockets. Every answer is held against the OpenAPI document.
 
-mod api;
+pub(crate) mod api;
+mod configuration;
 mod ending;
 mod events;
+mod leases;
 mod limits;
 mod listeners;
 mod openapi;
 mod policies;
 mod sites;
+mod sources;
+mod stage;
 mod sweeps;
-mod tokens;
+pub(crate) mod tokens;
 mod watch;

@@ -12,16 +12,16 @@ use sha2::{Digest, Sha256};
 use super::api::{Answer, Api, local};
 use crate::shelves::{Shelves, shelf};
 
-fn sha256(text: &str) -> String {
+pub(crate) fn sha256(text: &str) -> String {
     let digits = |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap());
     Sha256::digest(text).iter().flat_map(digits).collect()
 }
 
-fn token(text: &str, scope: Scope, expires: Option<Timestamp>) -> Token {
+pub(crate) fn token(text: &str, scope: impl Into<Option<Scope>>, expires: Option<Timestamp>) -> Token {
     Token::new(&format!("of {text}"), &sha256(text), scope, expires).unwrap()
 }
 
-fn guarded() -> Settings {
+pub(crate) fn guarded() -> Settings {
     let scopes = [("reader", Scope::Read), ("operator", Scope::Operate), ("admin", Scope::Admin)];
     let tokens = Tokens::new(scopes.map(|(text, scope)| token(text, scope, None)));
     Settings { tokens, ..Settings::default() }

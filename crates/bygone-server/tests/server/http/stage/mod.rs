@@ -1,0 +1,7 @@
+//! Staging areas over HTTP, over real directories.
+
+mod files;
+mod refused;
+mod rights;
+mod uploads;
+mod yard;
