@@ -8,23 +8,27 @@ mod demo;
 mod exit;
 mod grants;
 mod guard;
+mod history;
 mod index;
 mod init;
 mod lease;
+mod log;
+mod meaning;
 mod output;
 mod packs;
 mod plan;
 mod problem;
 mod queue;
+mod remote;
 mod serve;
 mod signals;
 mod stage;
+mod status;
 mod store;
 mod sweep;
 mod tokens;
 mod txn;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -35,6 +39,7 @@ use miette::Diagnostic;
 use crate::cli::{Cli, Global, Verb};
 use crate::config::ProcessEnv;
 use crate::exit::Exit;
+use crate::log::Log;
 use crate::problem::Problem;
 
 fn main() -> ExitCode {
@@ -47,20 +52,10 @@ fn main() -> ExitCode {
             return exit.code().into();
         }
     };
-    // Nobody sits before a daemon: what it does goes to the log.
-    start_log(if matches!(cli.verb, Verb::Serve(_)) { "info" } else { "off" });
+    let _log = Log::start(&cli.verb);
     let exit = run(cli).unwrap_or_else(Problem::show);
     let exit = if output::is_lost() { exit.graver(Exit::Failed) } else { exit };
     exit.code().into()
-}
-
-/// Logs go to standard error, as `BYGONE_LOG` asks for them.
-fn start_log(unasked: &str) {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("BYGONE_LOG").unwrap_or_else(|_| unasked.into());
-    // Like everything else: colours only on a terminal, and only where they are wanted.
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let colours = std::io::stderr().is_terminal() && !plain;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
 }
 
 fn run(cli: Cli) -> Result<Exit, Problem> {
@@ -119,6 +114,12 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
             return signals::unless_cancelled(&cancel, Box::pin(init::run(global, flags, &clock))).await;
         }
         Verb::Stage(flags) => return stage::run(global, flags, &clock, cancel).await,
+        Verb::History(flags) => {
+            return signals::unless_cancelled(&cancel, history::run(global, flags, &clock)).await;
+        }
+        Verb::Status(flags @ cli::Status { daemon: Some(daemon), .. }) => {
+            return signals::unless_cancelled(&cancel, status::of_daemon(global, flags, daemon, &clock)).await;
+        }
         _ => {}
     }
     let config = match config::load(&global.config, &ProcessEnv) {
@@ -140,9 +141,13 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
         Verb::Index(flags) => {
             signals::unless_cancelled(&cancel, Box::pin(index::run(global, &flags, &config, &clock))).await
         }
+        Verb::Status(flags) => {
+            signals::unless_cancelled(&cancel, Box::pin(status::run(global, &flags, &config, &clock))).await
+        }
         Verb::Sweep(flags) => sweep::run(global, &flags, &config, &clock, cancel).await,
         Verb::Serve(flags) => Box::pin(serve::run(global, &flags, config, &clock, cancel)).await,
         Verb::Demo(_)
+        | Verb::History(_)
         | Verb::Init(_)
         | Verb::Lease(_)
         | Verb::Packs(_)

@@ -5,10 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use bygone_core::TargetError;
-use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
+
+/// What fits into a line of a page.
+const PLAIN_WIDTH: usize = 100;
 
 /// A diagnostic.
 #[derive(Debug)]
@@ -64,6 +67,17 @@ impl Problem {
         let exit = self.exit;
         crate::output::talk(format!("{:?}", miette::Report::new(self)));
         exit
+    }
+}
+
+/// A diagnostic as lines of plain text, for those who do not sit before a terminal.
+pub(crate) fn plain(diagnostic: &dyn Diagnostic) -> String {
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_links(false);
+    let mut text = String::new();
+    match handler.with_width(PLAIN_WIDTH).render_report(&mut text, diagnostic) {
+        Ok(()) => text.trim_matches('\n').to_owned(),
+        // It is written into memory; what is told in any case is what is wrong.
+        Err(_) => diagnostic.to_string(),
     }
 }
 

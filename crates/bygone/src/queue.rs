@@ -5,15 +5,15 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use bygone_core::Clock;
-use bygone_lease::{Acked, Delivery, Enqueue, Error, Nack, Namespace, Queue, QueueStats, Wait};
-use serde_json::json;
+use bygone_lease::{Delivery, Enqueue, Nack, Namespace, Queue, Wait};
+use bygone_server::leases::{AckedDocument, DeadLetters, EnqueuedDocument, NackedDocument, StatsDocument};
 
 use crate::cli::queue::{self as flags, QueueVerb};
 use crate::cli::{Format, Global};
 use crate::exit::Exit;
 use crate::output::{self, grouped, table};
 use crate::problem::Problem;
-use crate::store::{self, Absent, Opened, problem};
+use crate::store::{self, Absent, Opened};
 
 /// Runs the verb.
 pub(crate) async fn run(global: &Global, flags: &flags::Queue, clock: &Arc<dyn Clock>) -> Result<Exit, Problem> {
@@ -35,15 +35,14 @@ pub(crate) async fn run(global: &Global, flags: &flags::Queue, clock: &Arc<dyn C
                 attempts_max: send.attempts_max.map(NonZeroU32::get),
             };
             let opened = open().await?;
-            let id = opened.store.enqueue(&queue(&send.queue), &message).await.map_err(|error| problem(&error))?;
-            opened.answer(&id.to_string(), &json!({ "id": id }))
+            let id = opened.store.enqueue(&queue(&send.queue), message).await?;
+            opened.answer(&id.to_string(), &EnqueuedDocument { id })
         }
         QueueVerb::Receive(receive) => {
             let opened = open().await?;
             let owner = store::owner(receive.owner.as_deref(), store::shell());
             let (limit, wait) = (usize::from(receive.limit), receive.wait.unwrap_or(Wait::None));
-            let taken = opened.store.dequeue(&queue(&receive.queue), &owner, Some(receive.ttl), limit, wait).await;
-            let taken = taken.map_err(|error| problem(&error))?;
+            let taken = opened.store.dequeue(&queue(&receive.queue), &owner, receive.ttl, limit, wait).await?;
             opened.hand_on_all(&taken)?;
             Ok(Exit::Done)
         }
@@ -51,8 +50,7 @@ pub(crate) async fn run(global: &Global, flags: &flags::Queue, clock: &Arc<dyn C
             let deliveries = store::deliveries(delivery)?;
             let opened = open().await?;
             let (acked, exit) = each(&deliveries, async |delivery| opened.store.ack(delivery).await).await;
-            let acked = acked.iter().filter(|done| **done == Acked::Now).count();
-            opened.answer("", &json!({ "acked": acked }))?;
+            opened.answer("", &AckedDocument::of(&acked))?;
             Ok(exit)
         }
         QueueVerb::Nack { delivery, delay, defer } => {
@@ -61,39 +59,38 @@ pub(crate) async fn run(global: &Global, flags: &flags::Queue, clock: &Arc<dyn C
             let why = if *defer { Nack::Defer } else { Nack::Failure };
             let nack = async |delivery: &Delivery| opened.store.nack(delivery, why, *delay).await;
             let (nacked, exit) = each(&deliveries, nack).await;
-            opened.answer("", &json!({ "nacked": nacked.len() }))?;
+            opened.answer("", &NackedDocument::of(&nacked))?;
             Ok(exit)
         }
         QueueVerb::Extend { delivery, ttl } => {
             let deliveries = store::deliveries(delivery)?;
             let opened = open().await?;
-            let extend = async |delivery: &Delivery| opened.store.extend(delivery, Some(*ttl)).await;
+            let extend = async |delivery: &Delivery| opened.store.extend(delivery, *ttl).await;
             let (extended, exit) = each(&deliveries, extend).await;
             opened.hand_on_all(&extended)?;
             Ok(exit)
         }
         QueueVerb::Dead { queue: flag, limit } => {
             let opened = open().await?;
-            let dead = opened.store.dead_letters(&queue(flag), *limit).await.map_err(|error| problem(&error))?;
+            let dead = opened.store.dead_letters(&queue(flag), *limit).await?;
             let lines: Vec<String> = dead.iter().map(ToString::to_string).collect();
-            opened.answer(&lines.join("\n"), &json!({ "dead": lines }))
+            opened.answer(&lines.join("\n"), &DeadLetters { dead })
         }
         QueueVerb::Stats { queue: flag } => {
             let opened = open().await?;
-            let stats = opened.store.queue_stats(&queue(flag)).await.map_err(|error| problem(&error))?;
+            let stats = opened.store.queue_stats(&queue(flag)).await?;
             show_stats(&opened, &stats)
         }
     }
 }
 
 /// Each delivery by itself: one that is lost does not keep the others from it.
-async fn each<T>(deliveries: &[Delivery], work: impl AsyncFn(&Delivery) -> Result<T, Error>) -> (Vec<T>, Exit) {
+async fn each<T>(deliveries: &[Delivery], work: impl AsyncFn(&Delivery) -> Result<T, Problem>) -> (Vec<T>, Exit) {
     let (mut done, mut exit) = (Vec::new(), Exit::Done);
     for delivery in deliveries {
         match work(delivery).await {
             Ok(answer) => done.push(answer),
-            Err(error) => {
-                let mut problem = problem(&error);
+            Err(mut problem) => {
                 problem.message = format!("{}: {}", delivery.id, problem.message);
                 exit = exit.graver(problem.show());
             }
@@ -106,7 +103,7 @@ fn of(namespace: &Namespace, flag: &flags::QueueFlag) -> Queue {
     Queue { namespace: namespace.clone(), name: flag.name.clone() }
 }
 
-fn show_stats(opened: &Opened, stats: &QueueStats) -> Result<Exit, Problem> {
+fn show_stats(opened: &Opened, stats: &StatsDocument) -> Result<Exit, Problem> {
     if opened.format != Format::Table {
         return opened.answer("", stats);
     }

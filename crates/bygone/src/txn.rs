@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use bygone_core::Clock;
-use bygone_lease::{Acquire, RolledBack};
-use serde_json::json;
+use bygone_lease::Acquire;
+use bygone_server::leases::{CommittedDocument, RolledBackDocument};
 
 use crate::cli::Global;
 use crate::cli::txn::{self as flags, TxnVerb};
 use crate::exit::Exit;
 use crate::lease::expected;
 use crate::problem::Problem;
-use crate::store::{self, Absent, problem};
+use crate::store::{self, Absent};
 
 /// Runs the verb.
 pub(crate) async fn run(global: &Global, flags: &flags::Txn, clock: &Arc<dyn Clock>) -> Result<Exit, Problem> {
@@ -21,10 +21,8 @@ pub(crate) async fn run(global: &Global, flags: &flags::Txn, clock: &Arc<dyn Clo
     match &flags.verb {
         TxnVerb::Begin { ttl } => {
             let opened = open().await?;
-            let txn = opened.store.begin_shared(Some(*ttl)).await.map_err(|error| problem(&error))?;
-            let expires_at = opened.store.txn_expires_at(txn).await.map_err(|error| problem(&error))?;
-            let expires_at = expires_at.map(|at| at.to_string());
-            opened.answer(&txn.0.to_string(), &json!({ "txn": txn, "expires_at": expires_at }))
+            let begun = opened.store.begin(*ttl).await?;
+            opened.answer(&begun.txn.to_string(), &begun)
         }
         TxnVerb::Stage(flags) => {
             let state = store::content(&flags.content)?;
@@ -35,20 +33,20 @@ pub(crate) async fn run(global: &Global, flags: &flags::Txn, clock: &Arc<dyn Clo
                 txn: Some(flags.txn.id),
                 ..Acquire::new(namespace.clone(), flags.key.clone(), owner)
             };
-            let staged = opened.store.stage(&acquire, &state, expected(flags.if_version)).await;
-            opened.hand_on(&staged.map_err(|error| problem(&error))?)
+            let staged = opened.store.stage(&acquire, state, expected(flags.if_version)).await?;
+            opened.hand_on(&staged)
         }
         TxnVerb::Commit { txn } => {
             let opened = open().await?;
-            opened.store.commit(txn.id).await.map_err(|error| problem(&error))?;
-            opened.answer("", &json!({ "txn": txn.id, "state": "commit" }))
+            opened.store.commit(txn.id).await?;
+            opened.answer("", &CommittedDocument::of(txn.id))
         }
         TxnVerb::Rollback { txn } => {
             let opened = open().await?;
-            let undone = opened.store.rollback(txn.id).await.map_err(|error| problem(&error))?;
-            let known = undone == RolledBack::Now;
-            let text = if known { "" } else { "there was nothing to undo: it never was, or is long over" };
-            opened.answer(text, &json!({ "txn": txn.id, "state": "rollback", "known": known }))
+            let undone = opened.store.rollback(txn.id).await?;
+            let document = RolledBackDocument::of(txn.id, undone);
+            let text = if document.known { "" } else { "there was nothing to undo: it never was, or is long over" };
+            opened.answer(text, &document)
         }
     }
 }

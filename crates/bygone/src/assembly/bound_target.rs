@@ -77,6 +77,12 @@ impl BoundTarget {
     }
 }
 
+impl From<Finding> for bygone_server::Finding {
+    fn from(Finding { code, message, help, .. }: Finding) -> Self {
+        Self { code: code.to_owned(), message, help }
+    }
+}
+
 impl From<bygone_sql::Finding> for Finding {
     fn from(found: bygone_sql::Finding) -> Self {
         let bygone_sql::Finding { code, key, message, help } = found;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bygone_core::{Clock, ErrorKind, TargetError};
 use bygone_files::key_date::KeyDate;
 use bygone_files::prefix::{Bucket, PrefixDeadline, PrefixPolicy, PrefixTarget};
-use bygone_files::stage::{Reconcile, Stage, StageError, StageOptions};
+use bygone_files::stage::{Inspection, Reconcile, Stage, StageError, StageOptions};
 use bygone_files::tree::{Age, TreePolicy, TreeTarget};
 use jiff::tz::TimeZone;
 
@@ -28,7 +28,7 @@ pub(super) fn in_directory(
         Subject::Prefix(prefix) => bound_tree(prefix_policy_on_disk(directory, policy, prefix)?),
         Subject::Stage(stage) => {
             let target = match access {
-                Access::Read => Stage::inspect(directory).map_err(unfit)?.target(&policy.name, &policy.source),
+                Access::Read => inspected(directory)?.target(&policy.name, &policy.source),
                 Access::Write => open_stage(directory, clock)?.target(&policy.name, &policy.source),
             };
             let sketch = Sketch {
@@ -151,9 +151,18 @@ fn key_date(date: &config::KeyDate) -> Result<KeyDate, TargetError> {
     })
 }
 
+/// The staging area of a URL, only to be looked at.
+pub(crate) fn inspected_stage(url: &str) -> Result<Inspection, TargetError> {
+    inspected(&super::directory(url)?)
+}
+
+fn inspected(directory: &Path) -> Result<Inspection, TargetError> {
+    Stage::inspect(directory).map_err(unfit)
+}
+
 /// Opens an area that is there. One that is not is never made by a policy over it.
 fn open_stage(directory: &Path, clock: &Arc<dyn Clock>) -> Result<Stage, TargetError> {
-    Stage::inspect(directory).map_err(unfit)?;
+    inspected(directory)?;
     // What a sweep costs follows what has expired: only after a crash is everything looked at.
     let options =
         StageOptions { reconcile: Reconcile::AfterCrash, clock: Arc::clone(clock), ..StageOptions::default() };

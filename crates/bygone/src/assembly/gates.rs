@@ -3,18 +3,22 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bygone_core::{Clock, Closed, Gate, Hindrance};
+use bygone_lease::LeaseStore;
+use bygone_server::Absent;
 use bygone_sql::{LoadGate, LoadLimits, SourceUrl};
 
+use super::lease_stores::{LeaseSource, LeaseStores};
 use super::unsigned;
-use crate::config::{Gates, Source};
+use crate::config::{Config, Gates, Source};
 
 /// The gates of a source. They are made once for all of its policies: they keep a connection, and remember answers.
 pub(crate) fn gates_of(source: &Source, clock: &Arc<dyn Clock>) -> Vec<Arc<dyn Gate>> {
     let mut gates: Vec<Arc<dyn Gate>> = Vec::new();
-    let Gates { hold_file, active_sessions, transactions_per_second, replica_lag, replicas } = source.gates.clone();
+    let Gates { hold_file, active_sessions, transactions_per_second, replica_lag, replicas, .. } = source.gates.clone();
     if let Some(path) = hold_file {
         gates.push(Arc::new(HoldFile(path)));
     }
@@ -43,6 +47,41 @@ impl Gate for HoldFile {
             Err(error) => format!("whether the file {path} exists cannot be told: {error}"),
         };
         Some(Closed { by: Hindrance::Held, reason })
+    }
+}
+
+/// Closed while somebody uses a lease store, and for a while after that.
+///
+/// It knows what goes through the stores that it is given: the daemon's own. A sweep by hand would only see itself.
+#[derive(Debug)]
+pub(crate) struct IdleGate {
+    stores: Arc<LeaseStores>,
+    source: LeaseSource,
+    grace: Duration,
+}
+
+impl IdleGate {
+    /// The gate of a source, if it has one.
+    pub(crate) fn of(config: &Config, source: &Source, stores: &Arc<LeaseStores>) -> Option<Self> {
+        let grace = source.gates.idle_grace.map(unsigned)?;
+        Some(Self { stores: Arc::clone(stores), source: LeaseSource::of(config, &source.name)?, grace })
+    }
+
+    /// Opens the store, if it is there: from then on it is known when it was used.
+    pub(crate) async fn attend(&self) -> Option<LeaseStore> {
+        self.stores.get(&self.source, Absent::Refuse).await.ok()
+    }
+}
+
+#[async_trait]
+impl Gate for IdleGate {
+    async fn closed(&self) -> Option<Closed> {
+        // Where there is no store to be had, the sweep says why.
+        let idle = self.attend().await?.idle();
+        let left = self.grace.checked_sub(idle).filter(|left| !left.is_zero())?;
+        let (grace, left) = (self.grace, Duration::from_secs(left.as_secs().saturating_add(1)));
+        let reason = format!("the store was used less than {grace:?} ago, and is idle in {left:?} at the earliest");
+        Some(Closed { by: Hindrance::Activity, reason })
     }
 }
 

@@ -1,61 +1,75 @@
 //! Policies over lease stores: transactions, leases and decisions, one after another, as one target.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use bygone_core::{Boundary, Clock, Cursor, ErrorKind, Page, PageRequest, Survey, Target, TargetError};
-use bygone_lease::storage::StorageError;
-use bygone_lease::{Environment, Error, LeaseStore, LeaseTarget, Options, StoreUrl, Swept, SystemChance};
+use bygone_core::{Boundary, Clock, Cursor, ErrorKind, Page, PageRequest, Survey, Target, TargetError, Turn};
+use bygone_lease::{LeaseStore, LeaseTarget, StoreTurn, Swept, SystemChance};
 use jiff::SignedDuration;
 
+use super::lease_stores::{LeaseSource, LeaseStores, failure, not_there};
 use super::{Access, BoundTarget, Sketch};
-use crate::config::{Leases, Policy};
+use crate::config::{Config, Policy};
 
 /// In this order: leases end by the decisions of transactions, and those are needed until then.
 const PARTS: [Swept; 3] = [Swept::Transactions, Swept::Leases, Swept::Decisions];
 
-/// Binds a policy over the lease store of a URL. One that is not there is never made by a policy over it.
+/// Binds a policy over a lease store. One that is not there is never made by a policy over it.
 pub(super) async fn bind(
-    url: &str,
+    config: &Config,
     policy: &Policy,
-    leases: &Leases,
     access: Access,
     clock: &Arc<dyn Clock>,
+    stores: &LeaseStores,
 ) -> Result<BoundTarget, TargetError> {
-    let unfit = |message: String| TargetError::new(ErrorKind::Unfit, message).about("source");
-    let url = StoreUrl::parse(url, Environment::of_process()).map_err(|error| unfit(error.to_string()))?;
-    if !url.exists().await.map_err(failure)? {
-        let help = "correct the url; programs, `bygone lease acquire` and `bygone queue send` make a store";
-        return Err(unfit(format!("there is no lease store at {url}")).with_help(help));
-    }
-    let tombstone_keep = Duration::try_from(leases.keep).unwrap_or(Duration::MAX);
-    let options = Options { tombstone_keep, ..Options::default() };
-    let (clock, chance) = (Arc::clone(clock), Arc::new(SystemChance));
+    let source = source_of(config, &policy.source)?;
     let store = match access {
-        Access::Read => url.inspect_by(options, clock, chance).await,
-        Access::Write => url.open_by(options, clock, chance).await,
+        Access::Write => stores.existing(&source).await?,
+        Access::Read => inspect(&source, clock).await?,
     };
-    let target = StoreTarget::new(&store.map_err(failure)?, policy);
     let sketch = Sketch {
-        place: url.to_string(),
+        place: source.url()?.to_string(),
         walk: "index",
         why: "an index says which keys to look at in which hour",
         findings: Vec::new(),
         survey_code: "leases::survey",
     };
-    Ok(BoundTarget::Other(Box::new(target), sketch))
+    Ok(BoundTarget::Other(Box::new(StoreTarget::new(&store, policy)), sketch))
 }
 
-fn failure(error: Error) -> TargetError {
-    let kind = match &error {
-        Error::Throttled | Error::Contended { .. } => ErrorKind::Busy,
-        Error::ClockSkew { .. } => ErrorKind::Skewed,
-        Error::Storage(StorageError::Lying { .. }) => ErrorKind::Unfit,
-        Error::Storage(_) | Error::OutcomeUnknown { .. } => ErrorKind::Unreachable,
-        _ => ErrorKind::Failed,
-    };
-    TargetError::new(kind, "the lease store cannot be opened").about("source").with_source(error)
+fn source_of(config: &Config, name: &str) -> Result<LeaseSource, TargetError> {
+    let none = || TargetError::new(ErrorKind::Unfit, format!("the source `{name}` is no lease store")).about("source");
+    LeaseSource::of(config, name).ok_or_else(none)
+}
+
+/// The lease store of a source, only to be looked at.
+pub(crate) async fn inspected_leases(
+    config: &Config,
+    source: &str,
+    clock: &Arc<dyn Clock>,
+) -> Result<LeaseStore, TargetError> {
+    inspect(&source_of(config, source)?, clock).await
+}
+
+/// For who only looks: nothing can be written through it.
+async fn inspect(source: &LeaseSource, clock: &Arc<dyn Clock>) -> Result<LeaseStore, TargetError> {
+    let url = source.url()?;
+    if !url.exists().await.map_err(failure)? {
+        return Err(not_there(source));
+    }
+    let store = url.inspect_by(source.options(), Arc::clone(clock), Arc::new(SystemChance)).await;
+    store.map_err(failure)
+}
+
+/// Takes the turn to sweep a lease store; `None` when somebody else has it.
+pub(crate) async fn lease_turn(
+    config: &Config,
+    source: &str,
+    stores: &LeaseStores,
+) -> Result<Option<Arc<dyn Turn>>, TargetError> {
+    let store = stores.existing(&source_of(config, source)?).await?;
+    let turn = StoreTurn::take(&store).await.map_err(failure)?;
+    Ok(turn.map(|turn| turn as Arc<dyn Turn>))
 }
 
 /// The parts of a store, swept one after another.
@@ -136,6 +150,11 @@ impl Target for StoreTarget {
             part.settle().await?;
         }
         Ok(())
+    }
+
+    /// What all parts have counted.
+    fn counted(&mut self) -> Vec<(&'static str, u64)> {
+        self.parts.iter_mut().flat_map(Target::counted).collect()
     }
 
     async fn lag(&mut self, boundary: Boundary) -> Result<Option<SignedDuration>, TargetError> {

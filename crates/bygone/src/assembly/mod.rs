@@ -3,6 +3,7 @@
 mod bound_target;
 mod files;
 mod gates;
+mod lease_stores;
 mod leases;
 mod rows;
 mod source;
@@ -16,7 +17,10 @@ use bygone_sql::{Engine, RowTarget, SourceUrl, arrange};
 use jiff::{SignedDuration, Timestamp};
 
 pub(crate) use bound_target::{BoundTarget, Finding, Sketch};
-pub(crate) use gates::gates_of;
+pub(crate) use files::inspected_stage;
+pub(crate) use gates::{IdleGate, gates_of};
+pub(crate) use lease_stores::{LeaseSource, LeaseStores};
+pub(crate) use leases::{inspected_leases, lease_turn};
 pub(crate) use rows::row_policy;
 pub(crate) use source::{directory, open_for_long, source_options};
 
@@ -50,15 +54,20 @@ impl Assembly<'_> {
     ///
     /// `counted` says whether rows that the database would change by itself are counted, too.
     pub(crate) async fn findings(&self, counted: bool) -> Vec<Result<Vec<Finding>, TargetError>> {
-        let rows: Vec<&RowTarget> = self.bound.iter().filter_map(Bound::rows).collect();
         let mut findings = Vec::with_capacity(self.bound.len());
         for bound in &self.bound {
-            findings.push(match &bound.target {
-                Ok(target) => target.findings(&rows, counted.then_some(self.boundary)).await,
-                Err(_) => Ok(Vec::new()),
-            });
+            findings.push(self.findings_of(bound, counted).await);
         }
         findings
+    }
+
+    /// The same of one of them.
+    pub(crate) async fn findings_of(&self, bound: &Bound<'_>, counted: bool) -> Result<Vec<Finding>, TargetError> {
+        let rows: Vec<&RowTarget> = self.bound.iter().filter_map(Bound::rows).collect();
+        match &bound.target {
+            Ok(target) => target.findings(&rows, counted.then_some(self.boundary)).await,
+            Err(_) => Ok(Vec::new()),
+        }
     }
 
     /// The policies as the engine takes them: under their brakes, unless somebody consented to more. Those that could not
@@ -153,6 +162,17 @@ pub(crate) async fn assemble<'a>(
     access: Access,
     clock: &Arc<dyn Clock>,
 ) -> Assembly<'a> {
+    assemble_over(config, policies, access, clock, &LeaseStores::new(clock)).await
+}
+
+/// The same for who keeps lease stores open.
+pub(crate) async fn assemble_over<'a>(
+    config: &Config,
+    policies: Vec<&'a Policy>,
+    access: Access,
+    clock: &Arc<dyn Clock>,
+    stores: &LeaseStores,
+) -> Assembly<'a> {
     let mut sources: BTreeMap<&str, Result<Opened, Shared>> = BTreeMap::new();
     let mut clocks: Vec<Timestamp> = Vec::new();
     for policy in &policies {
@@ -166,7 +186,7 @@ pub(crate) async fn assemble<'a>(
     let mut bound = Vec::new();
     for policy in policies {
         let target = match &sources[policy.source.as_str()] {
-            Ok(source) => bind(config, source, policy, access, clock).await,
+            Ok(source) => bind(config, source, policy, access, clock, stores).await,
             Err(error) => Err(error.to_error()),
         };
         bound.push(Bound { policy, target, frees: Vec::new() });
@@ -180,15 +200,15 @@ async fn bind(
     policy: &Policy,
     access: Access,
     clock: &Arc<dyn Clock>,
+    stores: &LeaseStores,
 ) -> Result<BoundTarget, TargetError> {
     match (source, &policy.subject) {
         (Opened::Database(database), Subject::Rows(rows)) => {
             let target = RowTarget::bind(database, &row_policy(&policy.name, rows)).await?;
             Ok(BoundTarget::Rows(Box::new(target)))
         }
-        (Opened::Directory(_) | Opened::Bucket(_), Subject::Leases(leases)) => {
-            let url = config.sources[&policy.source].url.expose();
-            leases::bind(url, policy, leases, access, clock).await
+        (Opened::Directory(_) | Opened::Bucket(_), Subject::Leases(_)) => {
+            leases::bind(config, policy, access, clock, stores).await
         }
         (Opened::Directory(directory), _) => files::in_directory(directory, policy, access, clock),
         (Opened::Bucket(bucket), _) => files::in_bucket(bucket, policy),

@@ -13,6 +13,7 @@ use bygone_server::http::Address;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
 
 use self::lease::Lease;
 use self::queue::Queue;
@@ -72,6 +73,12 @@ pub(crate) enum Verb {
     ///
     /// SIGHUP, or a change of the file, has the configuration read anew; one that is wrong is told, and the old one stays.
     Serve(Serve),
+    /// Show how each policy stands: what is bygone and not yet swept, for how long, its last run and its next.
+    ///
+    /// The sources are asked now, and nothing is written; last runs are those of the daemon's history.
+    Status(Status),
+    /// List the daemon's past sweeps, the newest first.
+    History(History),
     /// Print the SQL that hides from readers what is bygone and not yet swept, or run it.
     ///
     /// Each table gets a view TABLE_living with the conditions of all its policies, by the database's own clock.
@@ -126,6 +133,55 @@ pub(crate) struct Serve {
     /// Where to answer, instead of `listen` of the file: 127.0.0.1:8085 or unix:/run/bygone/api.sock.
     #[arg(long, value_name = "ADDRESS", env = "BYGONE_LISTEN")]
     pub(crate) listen: Vec<Address>,
+    /// How to write the log. What it has in it, BYGONE_LOG says: info, debug, bygone_server=debug.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "BYGONE_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// How to write the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON document a line.
+    Json,
+}
+
+/// Flags of `status`.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Only these policies.
+    #[arg(value_name = "POLICY")]
+    pub(crate) policies: Vec<String>,
+    /// Where the daemon keeps its history, as for `serve`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Ask this daemon instead: http://HOST:PORT, https://HOST:PORT or unix:/SOCKET. Its token stands in BYGONE_TOKEN.
+    #[arg(long, value_name = "URL", env = "BYGONE_DAEMON", conflicts_with = "state")]
+    pub(crate) daemon: Option<String>,
+}
+
+/// Flags of `history`.
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Only sweeps with this policy in them.
+    #[arg(value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    /// Only those that began before this one.
+    #[arg(long, value_name = "SWEEP")]
+    pub(crate) before: Option<Uuid>,
+    /// The report of this one, as its sweep wrote it.
+    #[arg(long, value_name = "SWEEP", conflicts_with_all = ["policy", "before", "limit"])]
+    pub(crate) sweep: Option<Uuid>,
+    /// Where the daemon keeps its history, as for `serve`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Ask this daemon instead: http://HOST:PORT, https://HOST:PORT or unix:/SOCKET. Its token stands in BYGONE_TOKEN.
+    #[arg(long, value_name = "URL", env = "BYGONE_DAEMON", conflicts_with = "state")]
+    pub(crate) daemon: Option<String>,
 }
 
 /// Flags of `init`.

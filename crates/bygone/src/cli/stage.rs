@@ -12,7 +12,8 @@ use super::duration;
 #[derive(Debug, Args)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Stage {
-    /// The staging area: file:DIR. `put` makes it where it does not exist yet.
+    /// The staging area: file:DIR, or a daemon's: http://HOST:PORT/stage/v1/SOURCE, https://… or
+    /// unix:/SOCKET:/stage/v1/SOURCE, with its token in BYGONE_TOKEN. `put` makes it where it does not exist yet.
     #[arg(long, global = true, value_name = "URL", env = "BYGONE_STORE")]
     pub(crate) store: Option<String>,
     #[command(subcommand)]

@@ -11,7 +11,8 @@ use super::duration;
 /// Which store, and how to tell of it.
 #[derive(Debug, Args)]
 pub(crate) struct StoreFlags {
-    /// The store: file:DIR, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX or gs://BUCKET/PREFIX.
+    /// The store: file:DIR, s3://BUCKET/PREFIX, az://CONTAINER/PREFIX or gs://BUCKET/PREFIX; or a daemon's:
+    /// http://HOST:PORT/lease/v1/SOURCE, https://… or unix:/SOCKET:/lease/v1/SOURCE, with its token in BYGONE_TOKEN.
     #[arg(long, global = true, value_name = "URL", env = "BYGONE_STORE")]
     pub(crate) store: Option<String>,
     /// The namespace: keys and queues of two namespaces never meet.

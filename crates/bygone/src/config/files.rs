@@ -33,7 +33,6 @@ pub(super) fn tree(raw: RawPolicy, findings: &mut Findings) -> Option<Tree> {
         }
         Some(said) => stamp(&said, findings)?,
     };
-    let bytes = |size: Option<Located<Size>>| size.map(|size| size.value.0);
     Some(Tree {
         path: checked(relative("path", raw.path, findings))?,
         deadline,
@@ -73,7 +72,16 @@ pub(super) fn prefix(raw: RawPolicy, findings: &mut Findings) -> Option<Prefix> 
 
 /// What a policy says of a staging area.
 pub(super) fn stage(raw: &RawPolicy) -> Stage {
-    Stage { keep: raw.keep.map_or(SignedDuration::ZERO, |keep| keep.value) }
+    Stage {
+        keep: raw.keep.map_or(SignedDuration::ZERO, |keep| keep.value),
+        max_bytes: bytes(raw.max_bytes),
+        max_count: raw.max_count.map(|count| count.value),
+        min_free: bytes(raw.min_free),
+    }
+}
+
+fn bytes(size: Option<Located<Size>>) -> Option<u64> {
+    size.map(|size| size.value.0)
 }
 
 /// The zone of dates in keys, which nothing else here has.

@@ -1,5 +1,6 @@
 //! `gates` of a source: what must be quiet for anything of it to be swept.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use bygone_sql::{Engine, SourceUrl};
@@ -14,7 +15,8 @@ use super::model::{Gates, Place};
 use super::url::{self, Secret};
 use super::values::{Located, Text};
 
-const KEYS: [&str; 5] = ["hold_file", "active_sessions", "transactions_per_second", "replica_lag", "replicas"];
+const KEYS: [&str; 6] =
+    ["hold_file", "active_sessions", "transactions_per_second", "replica_lag", "replicas", "idle_grace"];
 
 /// What must be quiet for anything of the source to be swept. Any of them
 /// stops a run between two pages.
@@ -27,7 +29,8 @@ const KEYS: [&str; 5] = ["hold_file", "active_sessions", "transactions_per_secon
 )]
 pub(super) struct RawGates {
     /// While this file exists, nothing of the source is swept: a path from
-    /// the root on. For every kind of source; the others are for servers.
+    /// the root on. For every kind of source; the others are for servers,
+    /// and the last one for lease stores.
     #[schemars(length(min = 1))]
     pub(super) hold_file: Option<Text>,
     /// The most sessions that may be at work on the server besides our own.
@@ -41,6 +44,9 @@ pub(super) struct RawGates {
     /// without any here, it is asked itself.
     #[schemars(length(min = 1))]
     pub(super) replicas: Option<Located<Vec<Text>>>,
+    /// For how long nobody must have used the lease store through the daemon,
+    /// such as "5m".
+    pub(super) idle_grace: Option<Located<SignedDuration>>,
 }
 
 impl ReadTable for RawGates {
@@ -57,6 +63,7 @@ impl ReadTable for RawGates {
             transactions_per_second: fields.optional("transactions_per_second"),
             replica_lag: fields.optional("replica_lag"),
             replicas: fields.optional("replicas"),
+            idle_grace: fields.optional("idle_grace"),
         }
     }
 }
@@ -71,6 +78,9 @@ pub(super) fn resolve(raw: Option<RawGates>, url: Option<&(Secret, Place)>, find
     if let (Some((_, place)), None) = (url, server) {
         refuse_server_keys(&raw, *place, findings);
     }
+    if let (Some((_, Place::Database)), Some(grace)) = (url, &raw.idle_grace) {
+        findings.add(grace.span, no_leases("a database"));
+    }
     if let (Some(Engine::MySql), Some(lag), None) = (server, &raw.replica_lag, &raw.replicas) {
         findings.add(lag.span, unnamed_replicas());
     }
@@ -80,7 +90,29 @@ pub(super) fn resolve(raw: Option<RawGates>, url: Option<&(Secret, Place)>, find
         transactions_per_second: raw.transactions_per_second.map(|limit| limit.value),
         replica_lag: limits::positive("replica_lag", raw.replica_lag, findings),
         replicas: raw.replicas.map(|list| replicas(&list, server, findings)).unwrap_or_default(),
+        idle_grace: limits::interval("idle_grace", raw.idle_grace, findings),
     }
+}
+
+/// Reports those that wait for a lease store to be idle and belong to another kind of source, by the names of those that are
+/// lease stores.
+pub(super) fn refuse_idle_grace(
+    graces: Vec<(String, Place, SourceSpan)>,
+    lease_stores: &BTreeSet<String>,
+    findings: &mut Findings,
+) {
+    for (source, place, span) in graces {
+        // Of a database it was said before.
+        if place != Place::Database && !lease_stores.contains(&source) {
+            findings.add(span, no_leases(&format!("{} without leases", place.what())));
+        }
+    }
+}
+
+fn no_leases(what: &str) -> Problem {
+    Problem::new(Code::UnknownKey, format!("`idle_grace` means nothing to {what}"))
+        .label("only a lease store knows when it was used")
+        .help("remove it; or add a policy of `kind = \"leases\"` over the source")
 }
 
 /// Reports what only a server can be asked.

@@ -52,9 +52,9 @@ const KEYS: [(&str, &[Kind]); 22] = [
     ("exclude", &[Kind::Tree, Kind::Prefix]),
     ("min_depth", &[Kind::Tree]),
     ("empty_dirs", &[Kind::Tree]),
-    ("max_bytes", &[Kind::Tree]),
-    ("max_count", &[Kind::Tree]),
-    ("min_free", &[Kind::Tree]),
+    ("max_bytes", &[Kind::Tree, Kind::Stage]),
+    ("max_count", &[Kind::Tree, Kind::Stage]),
+    ("min_free", &[Kind::Tree, Kind::Stage]),
 ];
 
 /// The keys that let items of a tree go whatever their age.

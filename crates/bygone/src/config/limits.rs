@@ -120,7 +120,7 @@ pub(super) fn positive(
     at_least(key, (MILLISECOND, "1ms"), raw, findings)
 }
 
-/// The time between two runs.
+/// The time between two runs, or another that is counted in seconds.
 pub(super) fn interval(
     key: &str,
     raw: Option<Located<SignedDuration>>,
@@ -147,7 +147,8 @@ pub(super) fn timeout(
     None
 }
 
-fn at_least(
+/// A length of time that must not be shorter than another.
+pub(super) fn at_least(
     key: &str,
     (least, shown): (SignedDuration, &str),
     raw: Option<Located<SignedDuration>>,

@@ -18,6 +18,7 @@
 //! 5. [`resolve`] checks the meaning, merges defaults and makes the [`Config`].
 
 mod action;
+mod alarms;
 mod condition;
 mod deadline;
 mod duration;
@@ -25,6 +26,7 @@ mod error;
 mod fields;
 mod files;
 mod gates;
+mod history;
 mod interpolate;
 mod kind;
 mod leases;
@@ -38,6 +40,7 @@ mod policy;
 mod raw;
 mod references;
 mod resolve;
+mod rights;
 mod schema;
 mod serve;
 mod size;
@@ -61,15 +64,16 @@ use toml::de::DeTable;
 
 pub(crate) use duration::parse_text as parse_duration;
 pub(crate) use error::ConfigError;
+pub(crate) use history::HISTORY;
 pub(crate) use interpolate::{Env, ProcessEnv};
 pub(crate) use model::{
     Action, Assignment, Brake, Certificate, ColumnRef, Condition, Config, Deadline, DeadlineColumn, FileDeadline,
-    Format, Gates, KeyDate, Leases, NewValue, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Serve,
-    Source, Subject, Tree,
+    Format, Gates, KeyDate, NewValue, Newest, Nulls, ObjectDeadline, Place, Policy, Prefix, Rows, Schedule, Serve,
+    Source, Stage, Subject, Tree,
 };
 pub(crate) use schema::json_schema;
 pub(crate) use suggest::nearest;
-pub(crate) use url::has_password;
+pub(crate) use url::{Secret, has_password};
 
 use error::{Code, Findings, Problem};
 use fields::{Reader, read_document};

@@ -137,12 +137,14 @@ pub(super) struct RawPolicy {
     /// false.
     pub(super) empty_dirs: Option<Located<bool>>,
     /// The most bytes that stay in the tree, such as "10GiB": the oldest files
-    /// go first.
+    /// go first. For a staging area: the most that the daemon lets it hold.
     pub(super) max_bytes: Option<Located<Size>>,
-    /// The most files that stay in the tree: the oldest go first.
+    /// The most files that stay in the tree: the oldest go first. For a staging
+    /// area: the most that the daemon lets it hold.
     pub(super) max_count: Option<Located<u64>>,
     /// How much the file system must have free, such as "5GiB": the oldest
-    /// files go until it has.
+    /// files go until it has. For a staging area: files that would leave less are
+    /// refused.
     pub(super) min_free: Option<Located<Size>>,
     /// When it runs, as cron: five fields, or six with seconds first, and then
     /// maybe the zone of its times, such as "Europe/Berlin". Default: UTC.
@@ -155,6 +157,9 @@ pub(super) struct RawPolicy {
     /// The hours in which the daemon runs it, "22:00-05:00 Europe/Berlin"; or
     /// several such. Without a zone they are UTC. Default: at any time.
     pub(super) window: Option<RawWindows>,
+    /// How long items may stay past their time, after a run, before somebody
+    /// is told: "1s" or more. Default: nobody is.
+    pub(super) lag_max: Option<Located<SignedDuration>>,
     /// The bounds of a run.
     pub(super) budget: Option<RawBudget>,
     /// When to refuse a run because it would remove too much.
@@ -207,6 +212,7 @@ impl ReadTable for RawPolicy {
             every: fields.optional("every"),
             jitter: fields.optional("jitter"),
             window: fields.optional("window"),
+            lag_max: fields.optional("lag_max"),
             budget: fields.optional("budget"),
             brake: fields.optional("brake"),
             enabled: fields.optional("enabled"),

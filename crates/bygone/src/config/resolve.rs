@@ -10,6 +10,7 @@ use jiff::SignedDuration;
 use miette::SourceSpan;
 
 use super::error::{Code, ConfigError, Findings, Problem};
+use super::history::HISTORY;
 use super::kind::Kind;
 use super::limits::{self, BrakeLayer, BudgetLayer};
 use super::model::{Config, Place, Policy, PolicySpans, Rows, Source, Subject};
@@ -32,6 +33,7 @@ const NAME_CHARS_MAX: usize = 100;
 pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, ConfigError> {
     let raw_sources = raw.source.map(|sources| sources.0).unwrap_or_default();
     let mut raw_policies = raw.policy.map(|policies| policies.0).unwrap_or_default();
+    let graces = idle_graces(&raw_sources);
     let file = FileLevel {
         // The names of refused sources too: what refers to them is right.
         sources: raw_sources.iter().map(|(name, _, raw)| (name.clone(), place(raw))).collect(),
@@ -52,13 +54,22 @@ pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, Co
         .map(|source| (source.name.clone(), source))
         .collect();
     let (mut policies, mut disabled) = (Vec::new(), Vec::new());
+    let mut lease_stores = BTreeSet::new();
     for raw in raw_policies {
         let enabled = raw.enabled.is_none_or(|enabled| enabled.value);
-        match policy(raw, &file, &mut findings) {
-            Some(policy) if enabled => policies.push(policy),
-            Some(policy) => disabled.push(policy.name),
-            None => {}
+        let Some(policy) = policy(raw, &file, &mut findings) else { continue };
+        if matches!(policy.subject, Subject::Leases(_)) {
+            lease_stores.insert(policy.source.clone());
         }
+        if enabled {
+            policies.push(policy);
+        } else {
+            disabled.push(policy.name);
+        }
+    }
+    // A policy that was refused may have said that its source is one.
+    if findings.is_empty() {
+        gates::refuse_idle_grace(graces, &lease_stores, &mut findings);
     }
     // A file with other errors may have its policies behind one of them.
     if policies.is_empty() && findings.is_empty() {
@@ -70,6 +81,14 @@ pub(super) fn resolve(raw: RawFile, mut findings: Findings) -> Result<Config, Co
         return Err(findings.into_error());
     }
     Ok(Config { source_text: findings.text().clone(), sources, policies, disabled, skew_max, serve })
+}
+
+/// The sources that are to be idle, with the places where that is said.
+fn idle_graces(sources: &[(String, SourceSpan, RawSource)]) -> Vec<(String, Place, SourceSpan)> {
+    let grace = |(name, _, raw): &(String, SourceSpan, RawSource)| {
+        Some((name.clone(), place(raw)?, raw.gates.as_ref()?.idle_grace.as_ref()?.span))
+    };
+    sources.iter().filter_map(grace).collect()
 }
 
 /// What policies take from the rest of the file.
@@ -125,6 +144,9 @@ fn source(name: &str, span: SourceSpan, raw: RawSource, findings: &mut Findings)
     if !is_title(name) {
         findings.add(span, bad_title("the name of a source"));
     }
+    if name == HISTORY {
+        findings.add(span, reserved("source"));
+    }
     if let Some(place) = place(&raw).filter(|place| *place != Place::Database) {
         refuse_database_keys(&raw, place, findings);
     }
@@ -178,6 +200,7 @@ fn policy(mut raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Opti
     let schedule = times::schedule(raw.schedule.take(), raw.every.take(), findings);
     let jitter = times::jitter(raw.jitter.take(), schedule.as_ref(), findings);
     let windows = times::windows(raw.window.take(), findings);
+    let lag_max = limits::interval("lag_max", raw.lag_max.take(), findings);
     let budget = BudgetLayer::check(raw.budget.take(), findings).over(&file.budget);
     let brake = BrakeLayer::check(raw.brake.take(), findings).over(&file.brake);
     if let (Some(kind), Some(source)) = (kind, &source)
@@ -203,6 +226,7 @@ fn policy(mut raw: RawPolicy, file: &FileLevel, findings: &mut Findings) -> Opti
         schedule,
         jitter,
         windows,
+        lag_max,
         spans: spans?,
     })
 }
@@ -298,6 +322,10 @@ fn policy_name(text: Text, findings: &mut Findings) -> Option<String> {
         findings.add(text.span, bad_title("the name of a policy"));
         return None;
     }
+    if text.value == HISTORY {
+        findings.add(text.span, reserved("policy"));
+        return None;
+    }
     Some(text.value)
 }
 
@@ -310,6 +338,13 @@ pub(super) fn bad_title(what: &str) -> Problem {
     Problem::new(Code::BadValue, format!("{what} must be 1 to {NAME_CHARS_MAX} characters of text"))
         .label("not a name")
         .help("write a short name without control characters, such as \"expired-tokens\"")
+}
+
+/// A name that only the daemon's own policy and source have.
+fn reserved(what: &str) -> Problem {
+    Problem::new(Code::BadValue, format!("no {what} of a file may be called {HISTORY:?}"))
+        .label("the daemon's own")
+        .help("take another name; how long the history is kept, `[serve.history]` says")
 }
 
 /// Whether there is such a source, which is reported where not.

@@ -8,10 +8,13 @@ use schemars::JsonSchema;
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::alarms::{self, RawAlarms};
 use super::error::{Code, Findings, Problem};
 use super::fields::{Fields, Read, ReadTable, Reader, read_elements, wrong_type};
+use super::history::{self, RawHistory};
 use super::model::{Certificate, Serve};
 use super::names::{distinct, filled};
+use super::rights::{self, RawRights};
 use super::values::{Located, Text};
 
 /// Where the daemon listens where the file does not say.
@@ -43,6 +46,10 @@ pub(super) struct RawServe {
     /// daemon may do everything.
     #[schemars(with = "Option<Vec<RawToken>>")]
     token: Option<RawTokens>,
+    /// What a person is told of, and when.
+    alarms: Option<RawAlarms>,
+    /// How long the history is kept.
+    history: Option<RawHistory>,
 }
 
 impl ReadTable for RawServe {
@@ -56,6 +63,8 @@ impl ReadTable for RawServe {
             certificate: fields.optional("certificate"),
             key: fields.optional("key"),
             token: fields.optional("token"),
+            alarms: fields.optional("alarms"),
+            history: fields.optional("history"),
         }
     }
 }
@@ -77,7 +86,11 @@ impl Read for RawTokens {
 
 /// Somebody who may use the API.
 #[derive(Debug, JsonSchema)]
-#[schemars(rename = "Token", deny_unknown_fields)]
+#[schemars(
+    rename = "Token",
+    deny_unknown_fields,
+    extend("anyOf" = [{ "required": ["scope"] }, { "required": ["leases"] }, { "required": ["stages"] }]),
+)]
 struct RawToken {
     /// Whose it is, for the log.
     #[schemars(required, length(min = 1))]
@@ -87,9 +100,20 @@ struct RawToken {
     #[schemars(required)]
     sha256: Option<Text>,
     /// What it is good for: to "read", to "operate" (pause, plan and sweep
-    /// too), or as "admin".
-    #[schemars(required, extend("enum" = ["read", "operate", "admin"]))]
+    /// too), or as "admin". May be left out where `leases` or `stages` is
+    /// there: then it is good for nothing else.
+    #[schemars(extend("enum" = ["read", "operate", "admin"]))]
     scope: Option<Text>,
+    /// What it may do with leases: by namespace to "read" or to "write"; "*"
+    /// is every one without an entry of its own. Without it, an "admin" may do
+    /// everything, and nobody else anything.
+    #[schemars(extend("minProperties" = 1))]
+    leases: Option<Located<RawRights>>,
+    /// What it may do in staging areas: by source to "read" or to "write"; "*"
+    /// is every one without an entry of its own. Without it, an "admin" may do
+    /// everything, and nobody else anything.
+    #[schemars(extend("minProperties" = 1))]
+    stages: Option<Located<RawRights>>,
     /// Until when: "2027-01-01T00:00:00Z". Default: for ever.
     expires: Option<Text>,
 }
@@ -99,10 +123,14 @@ impl ReadTable for RawToken {
     const EXAMPLE: &'static str = "write `[[serve.token]]` with the keys below it";
 
     fn read_fields(fields: &mut Fields<'_, '_, '_>) -> Self {
+        let help = "say what it is good for: `scope = \"read\"`, \"operate\" or \"admin\"; or `leases = { … }`, `stages = { … }`";
+        fields.lacks_all(&["scope", "leases", "stages"], help);
         Self {
             name: fields.required("name", "say whose it is, for the log: `name = \"…\"`"),
             sha256: fields.required("sha256", "write its hash: `printf %s \"$TOKEN\" | sha256sum`"),
-            scope: fields.required("scope", "say what it is good for: `scope = \"read\"`, \"operate\" or \"admin\""),
+            scope: fields.optional("scope"),
+            leases: fields.optional("leases"),
+            stages: fields.optional("stages"),
             expires: fields.optional("expires"),
         }
     }
@@ -122,6 +150,8 @@ pub(super) fn resolve(raw: Option<RawServe>, findings: &mut Findings) -> Serve {
             None
         }
     };
+    let alarms = alarms::resolve(raw.alarms, findings);
+    let history = history::resolve(raw.history, findings);
     let tokens = raw.token.map(|tokens| tokens.0).unwrap_or_default();
     let tokens = Tokens::new(tokens.into_iter().filter_map(|raw| token(raw, findings)));
     let hosts = raw.hosts.and_then(|hosts| filled("hosts", hosts, findings)).unwrap_or_default();
@@ -134,7 +164,7 @@ pub(super) fn resolve(raw: Option<RawServe>, findings: &mut Findings) -> Serve {
             listen.value.iter().filter_map(|place| address(place, has_tls, &tokens, findings)).collect()
         }
     };
-    Serve { listen, hosts: hosts.into_iter().map(|host| host.value).collect(), certificate, tokens }
+    Serve { listen, hosts: hosts.into_iter().map(|host| host.value).collect(), certificate, tokens, alarms, history }
 }
 
 fn default_listen() -> Vec<Address> {
@@ -160,30 +190,65 @@ fn address(text: &Text, has_tls: bool, tokens: &Tokens, findings: &mut Findings)
     Some(address)
 }
 
+/// Each part is judged, whatever is wrong with the others.
 fn token(raw: RawToken, findings: &mut Findings) -> Option<Token> {
-    let (name, sha256, scope) = (raw.name?, raw.sha256?, raw.scope?);
-    let known = scope.value.parse::<Scope>().ok();
-    if known.is_none() {
-        let problem = Problem::new(Code::BadValue, format!("there is no scope {:?}", scope.written))
-            .help("write \"read\", \"operate\" or \"admin\"");
-        findings.add(scope.span, problem);
-    }
-    let expires = match raw.expires.map(|expires| (expires.value.parse::<Timestamp>(), expires)) {
+    let is_good_for_something = raw.scope.is_some() || raw.leases.is_some() || raw.stages.is_some();
+    let scope = match raw.scope {
         None => Some(None),
-        Some((Ok(expires), _)) => Some(Some(expires)),
-        Some((Err(_), text)) => {
-            let problem = Problem::new(Code::BadValue, format!("{:?} is no moment", text.written))
-                .help("write it with its zone: \"2027-01-01T00:00:00Z\"");
-            findings.add(text.span, problem);
-            None
-        }
+        Some(text) => scope(&text, findings).map(Some),
     };
-    let token = Token::new(&name.value, &sha256.value, known?, expires?).ok();
-    if token.is_none() {
+    let leases = match raw.leases {
+        None => Some(None),
+        Some(leases) => rights::of_leases(leases, findings).map(Some),
+    };
+    let stages = match raw.stages {
+        None => Some(None),
+        Some(stages) => rights::of_stages(stages, findings).map(Some),
+    };
+    let expires = match raw.expires {
+        None => Some(None),
+        Some(text) => moment(&text, findings).map(Some),
+    };
+    let sha256 = raw.sha256.filter(|text| is_hash(text, findings));
+    let token = Token::new(&raw.name?.value, &sha256?.value, scope?, expires?).ok()?;
+    let token = match leases? {
+        Some(rights) => token.with_leases(rights),
+        None => token,
+    };
+    let token = match stages? {
+        Some(rights) => token.with_stages(rights),
+        None => token,
+    };
+    is_good_for_something.then_some(token)
+}
+
+fn scope(text: &Text, findings: &mut Findings) -> Option<Scope> {
+    let scope = text.value.parse().ok();
+    if scope.is_none() {
+        let problem = Problem::new(Code::BadValue, format!("there is no scope {:?}", text.written))
+            .help("write \"read\", \"operate\" or \"admin\"");
+        findings.add(text.span, problem);
+    }
+    scope
+}
+
+fn moment(text: &Text, findings: &mut Findings) -> Option<Timestamp> {
+    let moment = text.value.parse().ok();
+    if moment.is_none() {
+        let problem = Problem::new(Code::BadValue, format!("{:?} is no moment", text.written))
+            .help("write it with its zone: \"2027-01-01T00:00:00Z\"");
+        findings.add(text.span, problem);
+    }
+    moment
+}
+
+fn is_hash(text: &Text, findings: &mut Findings) -> bool {
+    let is_hash = Token::new("", &text.value, Scope::Read, None).is_ok();
+    if !is_hash {
         // What stands there may be the token itself.
         let problem = Problem::new(Code::BadValue, "`sha256` must be the hash of the token, 64 hexadecimal digits")
             .help("make it with `printf %s \"$TOKEN\" | sha256sum`; the token itself is not kept");
-        findings.add(sha256.span, problem);
+        findings.add(text.span, problem);
     }
-    token
+    is_hash
 }

@@ -1,4 +1,4 @@
-//! The file's text as diagnostics may show it: without passwords.
+//! The file's text as diagnostics may show it: without passwords and tokens.
 //!
 //! A diagnostic quotes the line it speaks of, and diagnostics end up in CI
 //! logs and tickets. The masked text has the same length in bytes as the file,
@@ -8,7 +8,12 @@ use std::ops::Range;
 
 use super::url::password_ranges;
 
-/// `text` with every password in a URL replaced by asterisks, byte for byte.
+/// The keys that somebody may write a token under by mistake, as their names
+/// begin: its hash belongs there, or nothing.
+const TOKEN_KEYS: [&str; 5] = ["sha", "hash", "token", "secret", "bearer"];
+
+/// `text` with every password in a URL, and every value that may be a token,
+/// replaced by asterisks, byte for byte.
 ///
 /// It works on the bare text, because a file that is not TOML must not leak
 /// either. Where it errs it masks too much.
@@ -21,7 +26,7 @@ pub(super) fn mask(text: &str) -> String {
             .filter(move |range| !shown(range))
             .map(move |r| offset + r.start..offset + r.end)
     });
-    for range in in_urls.chain(misspelt_urls(text)) {
+    for range in in_urls.chain(misspelt_urls(text)).chain(tokens(text)) {
         if let Some(password) = bytes.get_mut(range) {
             password.fill(b'*');
         }
@@ -73,6 +78,41 @@ fn misspelt_urls(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// The values of keys that stand where a token may have been pasted. A hash and a token made of 32 bytes look alike, so
+/// neither is shown.
+fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices('=').filter_map(|(at, _)| {
+        let (before, behind) = (text.get(..at)?, text.get(at + 1..)?);
+        let key = before.trim_end_matches([' ', '\t', '"', '\'']);
+        let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let key = key.rsplit(|c| !is_key(c)).next()?.to_ascii_lowercase();
+        if !TOKEN_KEYS.iter().any(|token| key.starts_with(token)) {
+            return None;
+        }
+        let value = behind.trim_start_matches([' ', '\t']);
+        let start = text.len() - value.len();
+        let (open, length) = quoted(value);
+        let is_shown = value.get(open..open + length).is_some_and(is_placeholder);
+        (!is_shown).then_some(start + open..start + open + length)
+    })
+}
+
+/// How many quotes a value begins with, and how long what they hold is. Without quotes it ends with the line, or where the
+/// next of an inline table begins; an array or a table is none.
+fn quoted(value: &str) -> (usize, usize) {
+    for quotes in ["\"\"\"", "'''"] {
+        if let Some(inner) = value.strip_prefix(quotes) {
+            return (quotes.len(), inner.find(quotes).unwrap_or(inner.len()));
+        }
+    }
+    let line = value.split(['\n', '\r']).next().unwrap_or(value);
+    match line.chars().next() {
+        Some(quote @ ('"' | '\'')) => (1, before_quote(line.get(1..).unwrap_or_default(), quote).len()),
+        Some('[' | '{') => (0, 0),
+        _ => (0, line.find([',', '}', '#']).unwrap_or(line.len())),
+    }
+}
+
 /// The part of `url` before the closing quote; `\"` does not close.
 fn before_quote(url: &str, quote: char) -> &str {
     let mut escaped = false;
@@ -87,6 +127,31 @@ fn before_quote(url: &str, quote: char) -> &str {
 #[cfg(test)]
 mod tests {
     use super::mask;
+
+    #[test]
+    fn what_may_be_a_token_is_masked_and_nothing_moves() {
+        for (text, wanted) in [
+            ("sha256 = \"hunter2\" # mine", "sha256 = \"*******\" # mine"),
+            ("a = 1\nsha256='hunter2'\nb = 'c'", "a = 1\nsha256='*******'\nb = 'c'"),
+            (r#"sha256 = "hun\"ter2""#, r#"sha256 = "*********""#),
+            ("sha256 = \"hünter2\"", "sha256 = \"********\""),
+            ("\"sha256\" = \"hunter2\"", "\"sha256\" = \"*******\""),
+            ("sha256 = \"\"\"\nhunter2\"\"\"\nb = 1", "sha256 = \"\"\"********\"\"\"\nb = 1"),
+            ("sha256 = \"hunter2\nb = 1", "sha256 = \"*******\nb = 1"),
+            ("sha256 = hunter2\nb = 1", "sha256 = *******\nb = 1"),
+            ("[{ sha256 = 7777, scope = \"read\" }]", "[{ sha256 = ****, scope = \"read\" }]"),
+            ("serve.token.sha265 = 'hunter2'", "serve.token.sha265 = '*******'"),
+            ("token = \"hunter2\"", "token = \"*******\""),
+            ("token = [{ name = \"a\" }]", "token = [{ name = \"a\" }]"),
+            ("sha256 = \"${HASH}\"", "sha256 = \"${HASH}\""),
+            ("sha256 = \"${HASH:-hunter2}\"", "sha256 = \"****************\""),
+            ("table = \"tokens\"\nwhere = \"a = 'b'\"", "table = \"tokens\"\nwhere = \"a = 'b'\""),
+            ("sha256 =", "sha256 ="),
+        ] {
+            assert_eq!(mask(text), wanted);
+            assert_eq!(mask(text).len(), text.len());
+        }
+    }
 
     #[test]
     fn passwords_are_masked_and_nothing_moves() {

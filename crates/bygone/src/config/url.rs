@@ -18,6 +18,11 @@ const BUCKETS: [&str; 3] = ["s3", "az", "gs"];
 pub(crate) struct Secret(String);
 
 impl Secret {
+    /// That of a file of ours, which holds no password.
+    pub(super) fn of_file(path: &str) -> Self {
+        Self(format!("sqlite:{path}"))
+    }
+
     /// The URL itself, for connecting only.
     pub(crate) fn expose(&self) -> &str {
         &self.0

@@ -1,9 +1,12 @@
 //! The demo's database: shaped like an auth server's, with rows on every side of every boundary.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, params};
+
+use super::EVERY;
 
 /// A table of the demo: its policy, and how it writes a deadline.
 pub(super) struct DemoTable {
@@ -94,7 +97,7 @@ impl AuthServer {
     }
 
     /// New access tokens whose time is up in a moment.
-    pub(super) fn issue(&self, now: Timestamp) -> rusqlite::Result<u32> {
+    pub(super) fn issue(&self, now: Timestamp) -> rusqlite::Result<()> {
         let mut connection = self.connect()?;
         let transaction = connection.transaction()?;
         let table = &TABLES[0];
@@ -104,12 +107,14 @@ impl AuthServer {
             let soon = SignedDuration::from_millis(i64::from(n) * 10);
             table.insert(&transaction, now.checked_sub(table.keep - soon).ok(), first + n)?;
         }
-        transaction.commit()?;
-        Ok(ISSUED)
+        transaction.commit()
     }
 
     pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
-        Connection::open(&self.path)
+        let connection = Connection::open(&self.path)?;
+        // A page of a sweep may be in the way for a moment.
+        connection.busy_timeout(Duration::from_secs(5))?;
+        Ok(connection)
     }
 
     /// The demo's `bygone.toml`.
@@ -120,7 +125,7 @@ impl AuthServer {
             let policy = name.replace('_', "-");
             format!(
                 "\n[[policy]]\nname     = \"expired-{policy}\"\nsource   = \"auth\"\ntable    = \"{name}\"\n\
-                 deadline = {deadline}\nkeep     = \"{keep_text}\"\n"
+                 deadline = {deadline}\nkeep     = \"{keep_text}\"\n{EVERY}"
             )
         });
         std::iter::once(source).chain(policies).collect()

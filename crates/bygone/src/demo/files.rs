@@ -12,6 +12,7 @@ use bygone_core::ManualClock;
 use bygone_files::stage::{Content, Durability, Put, Stage, StageError, StageOptions, Ttl};
 use jiff::{SignedDuration, Timestamp};
 
+use super::EVERY;
 use crate::output::grouped;
 
 /// How long uploads stay.
@@ -22,6 +23,8 @@ const STAGED_AGO: Duration = Duration::from_secs(3_600);
 const FATES: [(&str, u32); 5] = [("living", 20), ("kept", 15), ("boundary", 5), ("persistent", 10), ("bygone", 50)];
 /// Files of each directory.
 const FILES: u32 = 200;
+/// New files of each directory, again and again.
+const ARRIVING: u32 = 5;
 
 /// The directories.
 pub(super) struct Files {
@@ -80,12 +83,31 @@ impl Files {
         stage.put_all(puts).try_for_each(|staged| staged.map(drop))
     }
 
+    /// A few more of each, whose time is up in a moment.
+    pub(super) fn arrive(&self, now: Timestamp, beat: u32) -> io::Result<()> {
+        let directory = self.uploads.join("live");
+        fs::create_dir_all(&directory)?;
+        for n in 0..ARRIVING {
+            let path = directory.join(format!("{beat}-{n}.jpg"));
+            fs::write(&path, vec![b'.'; 2_000])?;
+            let soon = SignedDuration::from_secs(1 + i64::from(n));
+            fs::File::open(&path)?.set_modified(SystemTime::from(now - KEEP + soon))?;
+        }
+        let options = StageOptions { durability: Durability::Relaxed, ..StageOptions::default() };
+        let stage = Stage::open(&self.area, options).map_err(io::Error::other)?;
+        let puts = (0..ARRIVING).map(|n| {
+            let put = Put::named(format!("live-{beat}-{n}.pdf")).ttl(Ttl::For(Duration::from_secs(1 + u64::from(n))));
+            (Content::reader(io::Cursor::new(format!("attachment {beat}/{n}\n").repeat(100))), put)
+        });
+        stage.put_all(puts).try_for_each(|staged| staged.map(drop)).map_err(io::Error::other)
+    }
+
     /// Their part of the demo's `bygone.toml`.
     pub(super) fn config_text(&self) -> String {
         format!(
             "\n[source.uploads]\nurl = \"file:{}\"\n\n[[policy]]\nname     = \"old-uploads\"\nsource   = \"uploads\"\n\
-             kind     = \"tree\"\nkeep     = \"5d\"\n\n[source.staged]\nurl = \"file:{}\"\n\n[[policy]]\n\
-             name     = \"staged-files\"\nsource   = \"staged\"\nkind     = \"stage\"\n",
+             kind     = \"tree\"\nkeep     = \"5d\"\n{EVERY}\n[source.staged]\nurl = \"file:{}\"\n\n[[policy]]\n\
+             name     = \"staged-files\"\nsource   = \"staged\"\nkind     = \"stage\"\n{EVERY}",
             self.uploads.display(),
             self.area.display()
         )

@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
+use super::EVERY;
 use crate::output::grouped;
 
 /// How many there are of each.
@@ -24,6 +25,9 @@ const ON_THE_BOUNDARY: u32 = 10;
 const LIVING: u32 = 40;
 const MESSAGES: u32 = 20;
 const ACKED: usize = 15;
+
+/// New leases and messages, again and again.
+const FORGETFUL: u32 = 5;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 /// How much later a lease ends for everybody else: the store's own default, in milliseconds.
@@ -57,11 +61,17 @@ impl Leases {
         Ok(leases)
     }
 
+    /// Those who go on working with it.
+    pub(super) async fn workers(&self) -> Result<Workers, Error> {
+        let store = LeaseStore::open(Disk::open(&self.directory)?, Options::default()).await?;
+        Ok(Workers { store, namespace: Namespace::new("live")? })
+    }
+
     /// Its part of the demo's `bygone.toml`.
     pub(super) fn config_text(&self) -> String {
         format!(
             "\n[source.leases]\nurl = \"file:{}\"\n\n[[policy]]\nname     = \"ended-leases\"\nsource   = \"leases\"\n\
-             kind     = \"leases\"\n",
+             kind     = \"leases\"\n{EVERY}",
             self.directory.display()
         )
     }
@@ -89,6 +99,27 @@ impl Leases {
             std::iter::once(name.to_owned()).chain(counts.map(grouped)).collect::<Vec<_>>()
         };
         Ok(vec![row("leases/", keys), row("transactions", txns), row("messages", messages)])
+    }
+}
+
+/// Workers who take leases, send messages, and forget both.
+pub(super) struct Workers {
+    store: LeaseStore,
+    namespace: Namespace,
+}
+
+impl Workers {
+    /// New leases and messages whose time is up in a moment.
+    pub(super) async fn forget(&self, beat: u32) -> Result<(), Error> {
+        let inbox = Queue { namespace: self.namespace.clone(), name: QueueName::new("inbox")? };
+        for n in 0..FORGETFUL {
+            let key = Key::new(format!("job-{beat}-{n}"))?;
+            let ttl = Some(Duration::from_secs(1));
+            self.store.acquire(&Acquire { ttl, ..Acquire::new(self.namespace.clone(), key, "worker") }).await?;
+            let payload = format!("mail {beat}/{n}").into_bytes();
+            self.store.enqueue(&inbox, &Enqueue { payload, ttl, ..Enqueue::default() }).await?;
+        }
+        Ok(())
     }
 }
 

@@ -1,17 +1,17 @@
 //! `bygone demo`: everything at once, on embedded parts, in a throw-away directory.
 //!
-//! It is no film: it makes a real database and a real `bygone.toml` and runs the same code as `plan` and `sweep`.
+//! It is no film: it makes a real database and a real `bygone.toml` and runs the same code as `plan`, `sweep` and `serve`.
 
 mod auth_server;
 mod files;
 mod leases;
+mod live;
 mod survivors;
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bygone_core::{Boundary, CancellationToken, Clock, Report};
 use jiff::Timestamp;
@@ -27,8 +27,8 @@ use crate::exit::Exit;
 use crate::problem::{Once, Problem};
 use crate::{output, plan, sweep};
 
-/// How often the living demo sweeps.
-const BEAT: Duration = Duration::from_secs(2);
+/// When the daemon of the living demo runs a policy.
+const EVERY: &str = "every    = \"2s\"\n";
 
 /// Runs the verb.
 pub(crate) async fn run(flags: &cli::Demo, clock: &Arc<dyn Clock>, cancel: CancellationToken) -> Result<Exit, Problem> {
@@ -65,35 +65,11 @@ pub(crate) async fn run(flags: &cli::Demo, clock: &Arc<dyn Clock>, cancel: Cance
     output::data(survivors::render(&server, left, boundary.instant()).map_err(|e| broken(&e))?);
     let exit = Exit::of_sweep(&report.policies);
     if exit == Exit::Done && !flags.once && std::io::stdout().is_terminal() {
-        live(&server, &config, clock, cancel).await?;
+        let all = live::Living { server: &server, files: &files, leases: &leases };
+        live::run(&all, config, place.path(), clock, cancel).await?;
     }
     place.farewell();
     Ok(exit)
-}
-
-/// Lets rows expire and sweeps them, until somebody stops it.
-async fn live(
-    server: &AuthServer,
-    config: &Config,
-    clock: &Arc<dyn Clock>,
-    cancel: CancellationToken,
-) -> Result<(), Problem> {
-    output::talk("\nNow new tokens come and expire; a sweep every two seconds, until Ctrl-C.");
-    loop {
-        let made = server.issue(clock.now()).map_err(|e| broken(&e))?;
-        tokio::select! {
-            () = clock.sleep(BEAT) => {}
-            () = cancel.cancelled() => return Ok(()),
-        }
-        let report = sweep_at(config, None, clock, cancel.clone()).await?;
-        let removed: u64 = report.policies.iter().map(|policy| policy.tally.removed).sum();
-        let elapsed: u64 = report.policies.iter().map(|policy| policy.elapsed_ms).sum();
-        output::data(format!(
-            "{}  {made} made, {removed} removed in {elapsed} ms: {}",
-            bygone_core::format_instant(report.boundary),
-            report.outcome.as_str()
-        ));
-    }
 }
 
 async fn sweep_at(

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use bygone_core::{Boundary, ErrorKind, Target, TargetError, format_instant};
+use bygone_core::{Boundary, ErrorKind, Survey, Target, TargetError, format_instant};
 use bygone_sql::{
     Candidate, Deadline, Engine, Format, RowPolicy, RowTarget, SharedSource, Sketch, Source, SourceOptions, SourceUrl,
     discover,
@@ -21,12 +21,21 @@ const VARIABLE: &str = "DATABASE_URL";
 const PLAUSIBLE_FROM_S: i64 = 1_262_304_000;
 
 /// A policy that could be.
-struct Proposal {
-    table: String,
-    rows: Option<u64>,
-    candidate: Candidate,
+pub(crate) struct Proposal {
+    pub(crate) table: String,
+    pub(crate) rows: Option<u64>,
+    pub(crate) candidate: Candidate,
     bygone: Option<u64>,
     oldest: Option<Timestamp>,
+}
+
+/// Whether it is worth the time of the database to count what would go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    /// It is for somebody who will wait for it.
+    Everything,
+    /// Only where nothing else tells whether a column is a deadline.
+    Doubtful,
 }
 
 /// What a database could have for policies, but for the tables that are `known` to have one.
@@ -38,14 +47,37 @@ pub(super) async fn proposals(
     let source = open(flags).await?;
     let sketches = discover(&source).await?;
     let packs = recognised(&sketches);
-    let mut proposals = Vec::new();
-    for sketch in sketches.iter().filter(|sketch| !known.is_some_and(|known| known.contains(&sketch.table))) {
-        proposals.extend(propose(&source, sketch, now).await?);
-    }
+    let known = known.cloned().unwrap_or_default();
+    let proposals = beyond(&source, &sketches, &known, now, Count::Everything).await?;
     let engine = source.lock().await.engine();
     let tables: BTreeSet<&str> = proposals.iter().map(|proposal| proposal.table.as_str()).collect();
     let told = format!("{} tables, {} of them with something that expires and no policy", sketches.len(), tables.len());
     Ok(Proposals { text: render(flags, engine, &packs, &proposals), told })
+}
+
+/// How many tables a database has, and what could have policies of those that are not `known` to have one. As little as
+/// possible is counted for it.
+pub(crate) async fn uncovered(
+    source: &SharedSource,
+    known: &BTreeSet<String>,
+    now: Timestamp,
+) -> Result<(usize, Vec<Proposal>), TargetError> {
+    let sketches = discover(source).await?;
+    Ok((sketches.len(), beyond(source, &sketches, known, now, Count::Doubtful).await?))
+}
+
+async fn beyond(
+    source: &SharedSource,
+    sketches: &[Sketch],
+    known: &BTreeSet<String>,
+    now: Timestamp,
+    count: Count,
+) -> Result<Vec<Proposal>, TargetError> {
+    let mut proposals = Vec::new();
+    for sketch in sketches.iter().filter(|sketch| !known.contains(&sketch.table)) {
+        proposals.extend(propose(source, sketch, now, count).await?);
+    }
+    Ok(proposals)
 }
 
 async fn open(flags: &cli::Init) -> Result<SharedSource, TargetError> {
@@ -63,14 +95,20 @@ fn recognised(sketches: &[Sketch]) -> Vec<&'static Pack> {
 }
 
 /// Tries each candidate on the table: what cannot be bound is no deadline.
-async fn propose(source: &SharedSource, sketch: &Sketch, now: Timestamp) -> Result<Vec<Proposal>, TargetError> {
+async fn propose(
+    source: &SharedSource,
+    sketch: &Sketch,
+    now: Timestamp,
+    count: Count,
+) -> Result<Vec<Proposal>, TargetError> {
     let mut proposals = Vec::new();
     for candidate in &sketch.candidates {
         let deadline = Deadline::in_format(&candidate.column, candidate.format);
         let keep = SignedDuration::from_hours(24 * i64::from(candidate.keep_days));
         let policy = RowPolicy { keep, ..RowPolicy::new("proposal", &sketch.table, deadline) };
         let surveyed = match RowTarget::bind(source, &policy).await {
-            Ok(mut target) => target.survey(Boundary::at(now)).await,
+            Ok(mut target) if count == Count::Everything || candidate.by_age => target.survey(Boundary::at(now)).await,
+            Ok(_) => Ok(Survey::default()),
             Err(error) => Err(error),
         };
         let survey = match surveyed {
@@ -128,28 +166,37 @@ fn render(flags: &cli::Init, engine: Engine, packs: &[&Pack], proposals: &[Propo
 }
 
 fn render_proposal(proposal: &Proposal) -> String {
-    let Proposal { table, rows, candidate, bygone, oldest } = proposal;
-    let Candidate { column, format, word, keep_days, .. } = candidate;
+    let Proposal { table, rows, bygone, oldest, .. } = proposal;
     let rows = rows.map_or_else(|| "rows not counted".to_owned(), |rows| format!("about {rows} rows"));
     let bygone = bygone.map_or_else(|| "not counted".to_owned(), |bygone| format!("{bygone} bygone"));
     let oldest = oldest.map(|oldest| format!(", the oldest since {}", format_instant(oldest))).unwrap_or_default();
-    let deadline = match format {
-        Format::Native => quoted(column),
-        Format::EpochSeconds => format!("{{ epoch_s = {} }}", quoted(column)),
-        Format::EpochMillis => format!("{{ epoch_ms = {} }}", quoted(column)),
-        Format::EpochMicros => format!("{{ epoch_us = {} }}", quoted(column)),
-        Format::Ulid => format!("{{ ulid = {} }}", quoted(column)),
-        Format::Uuid7 => format!("{{ uuid7 = {} }}", quoted(column)),
-    };
-    let lines = [
-        format!("{}: {rows}; {bygone}{oldest}", table.replace(char::is_control, " ")),
-        "[[policy]]".to_owned(),
-        format!("name     = {}", quoted(&format!("{word}-{}", table.replace(char::is_whitespace, "-")))),
-        format!("source   = \"{SOURCE}\""),
-        format!("table    = {}", quoted(table)),
-        format!("deadline = {deadline}"),
-        format!("keep     = \"{keep_days}d\""),
-    ];
-    let commented: Vec<String> = lines.iter().map(|line| format!("# {line}")).collect();
+    let found = format!("{}: {rows}; {bygone}{oldest}", table.replace(char::is_control, " "));
+    let policy = proposal.policy(SOURCE);
+    let commented: Vec<String> =
+        std::iter::once(found.as_str()).chain(policy.lines()).map(|line| format!("# {line}")).collect();
     format!("\n{}\n", commented.join("\n"))
+}
+
+impl Proposal {
+    /// The policy as it would stand in the file.
+    pub(crate) fn policy(&self, source: &str) -> String {
+        let Self { table, candidate: Candidate { column, format, word, keep_days, .. }, .. } = self;
+        let deadline = match format {
+            Format::Native => quoted(column),
+            Format::EpochSeconds => format!("{{ epoch_s = {} }}", quoted(column)),
+            Format::EpochMillis => format!("{{ epoch_ms = {} }}", quoted(column)),
+            Format::EpochMicros => format!("{{ epoch_us = {} }}", quoted(column)),
+            Format::Ulid => format!("{{ ulid = {} }}", quoted(column)),
+            Format::Uuid7 => format!("{{ uuid7 = {} }}", quoted(column)),
+        };
+        let lines = [
+            "[[policy]]".to_owned(),
+            format!("name     = {}", quoted(&format!("{word}-{}", table.replace(char::is_whitespace, "-")))),
+            format!("source   = {}", quoted(source)),
+            format!("table    = {}", quoted(table)),
+            format!("deadline = {deadline}"),
+            format!("keep     = \"{keep_days}d\""),
+        ];
+        lines.join("\n")
+    }
 }

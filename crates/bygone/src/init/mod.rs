@@ -16,6 +16,8 @@ use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
 
+pub(crate) use self::database::uncovered;
+
 /// The name of the one source.
 const SOURCE: &str = "main";
 

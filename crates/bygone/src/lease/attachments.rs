@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use bygone_lease::{AttachmentReader, Key, Namespace};
-use serde_json::json;
+use bygone_lease::{Key, Lease, Namespace};
+use bygone_server::leases::Detached;
 use tempfile::NamedTempFile;
 
 use crate::cli::Format;
@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::output::{self, size, table};
 use crate::problem::Problem;
 use crate::signals::Relayed;
-use crate::store::{self, AttachmentForm, Opened, problem};
+use crate::store::{self, Opened, Pieces};
 
 pub(super) async fn attach(
     open: impl AsyncFnOnce() -> Result<Opened, Problem>,
@@ -26,9 +26,8 @@ pub(super) async fn attach(
     let name = name(flags)?;
     let source = store::stream(&flags.content).await?;
     let opened = open().await?;
-    let put = opened.store.put_attachment(&lease, &name, flags.content_type.as_deref(), source).await;
-    let put = put.map_err(|error| problem(&error))?;
-    opened.answer(&put.sha256, &AttachmentForm::of(&lease.namespace, &lease.key, &put))
+    let put = opened.store.put_attachment(&lease, &name, flags.content_type.as_deref(), source).await?;
+    opened.answer(&put.sha256, &put)
 }
 
 /// What it is to be called, where nobody says: as its file is.
@@ -36,13 +35,12 @@ fn name(flags: &Attach) -> Result<String, Problem> {
     let own = flags.content.file.as_deref().filter(|file| *file != Path::new(store::STDIN)).and_then(Path::file_name);
     let name = flags.name.clone().or_else(|| own.and_then(|name| name.to_str()).map(ToOwned::to_owned));
     let name = name.ok_or_else(|| Problem::usage("what is it to be called?", "say so: `--name NAME`"))?;
-    bygone_lease::Attachment::check_name(&name).map_err(|error| problem(&error))?;
+    bygone_lease::Attachment::check_name(&name)?;
     Ok(name)
 }
 
 pub(super) async fn list(opened: &Opened, namespace: &Namespace, key: &Key) -> Result<Exit, Problem> {
-    let found = opened.store.list_attachments(namespace, key).await.map_err(|error| problem(&error))?;
-    let lines: Vec<_> = found.iter().map(|one| AttachmentForm::of(namespace, key, one)).collect();
+    let lines = opened.store.list_attachments(namespace, key).await?;
     if opened.format != Format::Table {
         output::json(opened.format, &lines, &lines).map_err(|error| Problem::failed(error.to_string()))?;
         return Ok(Exit::Done);
@@ -63,10 +61,11 @@ pub(super) async fn detach(
 ) -> Result<Exit, Problem> {
     let lease = store::lease(lease, None)?;
     let opened = open().await?;
-    if !opened.store.delete_attachment(&lease, name).await.map_err(|error| problem(&error))? {
+    if !opened.store.delete_attachment(&lease, name).await? {
         return Err(absent(&lease.key, name));
     }
-    opened.answer("", &json!({ "namespace": lease.namespace, "key": lease.key, "name": name, "detached": true }))
+    let Lease { namespace, key, .. } = lease;
+    opened.answer("", &Detached { namespace, key, name: name.to_owned(), detached: true })
 }
 
 pub(super) async fn fetch(opened: &Opened, namespace: &Namespace, flags: &Fetch) -> Result<Exit, Problem> {
@@ -81,12 +80,12 @@ pub(super) async fn fetch(opened: &Opened, namespace: &Namespace, flags: &Fetch)
         }
     };
     let found = opened.store.get_attachment(namespace, &flags.key, &flags.name).await;
-    let found = found.map_err(|error| problem(&error))?;
+    let found = found?;
     let mut reader = found.ok_or_else(|| absent(&flags.key, &flags.name))?;
-    let Some(place) = place else { return to_stdout(&mut reader).await };
-    let exit = to_file(&mut reader, &place).await?;
+    let Some(place) = place else { return to_stdout(&mut *reader).await };
+    let exit = to_file(&mut *reader, &place).await?;
     if exit == Exit::Done {
-        opened.answer("", &AttachmentForm::of(namespace, &flags.key, reader.about()))?;
+        opened.answer("", reader.about())?;
     }
     Ok(exit)
 }
@@ -103,7 +102,7 @@ fn place(file: &Path) -> Result<PathBuf, Problem> {
 }
 
 /// Writes a file beside its place, which takes that when all of it is there. Whatever ends us before, nothing else is left.
-async fn to_file(reader: &mut AttachmentReader, place: &Path) -> Result<Exit, Problem> {
+async fn to_file(reader: &mut dyn Pieces, place: &Path) -> Result<Exit, Problem> {
     let refused = |error: &io::Error| unwritable(place, error);
     let directory = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut signals =
@@ -123,7 +122,7 @@ async fn to_file(reader: &mut AttachmentReader, place: &Path) -> Result<Exit, Pr
 }
 
 /// A reader that went away (`bygone lease fetch … | head`) is no error.
-async fn to_stdout(reader: &mut AttachmentReader) -> Result<Exit, Problem> {
+async fn to_stdout(reader: &mut dyn Pieces) -> Result<Exit, Problem> {
     match copy(reader, &mut io::stdout()).await? {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Problem::failed(format!("cannot write to standard output: {error}")))
@@ -133,8 +132,8 @@ async fn to_stdout(reader: &mut AttachmentReader) -> Result<Exit, Problem> {
 }
 
 /// Piece by piece. The first error is the store's, the second that of whoever writes.
-async fn copy(reader: &mut AttachmentReader, to: &mut (impl Write + Send)) -> Result<io::Result<()>, Problem> {
-    while let Some(piece) = reader.next().await.map_err(|error| problem(&error))? {
+async fn copy(reader: &mut dyn Pieces, to: &mut (impl Write + Send)) -> Result<io::Result<()>, Problem> {
+    while let Some(piece) = reader.next().await? {
         if let Err(error) = to.write_all(&piece) {
             return Ok(Err(error));
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bygone_core::Clock;
 use bygone_lease::{Acquire, Lease, Released};
+use bygone_server::leases::LeaseDocument;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, Command};
 
@@ -16,7 +17,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
 use crate::signals::Relayed;
-use crate::store::{LeaseForm, Opened, problem};
+use crate::store::Opened;
 
 /// How long giving the lease back may take: by itself it ends, too.
 const RELEASE_TIME: Duration = Duration::from_secs(10);
@@ -29,12 +30,12 @@ pub(super) async fn run(opened: &Opened, request: &Acquire, flags: &Exec, clock:
     let mut signals =
         Relayed::listen().map_err(|error| Problem::failed(format!("cannot listen to signals: {error}")))?;
     let lease = tokio::select! {
-        lease = opened.store.acquire(request) => lease.map_err(|error| problem(&error))?,
+        lease = opened.store.acquire(request) => lease?,
         signal = signals.next() => return Ok(ended_by(signal)),
     };
     let outcome = match Job::start(opened, &lease, &flags.command) {
         Ok(mut job) => {
-            let lost = until_lost(&opened.store, &lease, flags.ask.ttl, clock);
+            let lost = until_lost(&*opened.store, &lease, flags.ask.ttl, clock);
             job.see_through(lost, &mut signals, flags.grace, clock).await
         }
         Err(problem) => Err(problem),
@@ -80,14 +81,14 @@ impl Job {
         };
         // Only the group in the foreground may read from a terminal, and Ctrl-C goes to all of it by itself.
         let has_group = !io::stdin().is_terminal();
-        let form = serde_json::to_string(&LeaseForm::from(lease)).map_err(|error| cannot(&error))?;
+        let document = serde_json::to_string(&LeaseDocument::from(lease)).map_err(|error| cannot(&error))?;
         let mut command = Command::new(program);
         command
             .args(arguments)
             .env("BYGONE_FENCING_TOKEN", lease.fencing_token.to_string())
             .env("BYGONE_LEASE_KEY", lease.key.as_str())
             .env("BYGONE_LEASE_ID", lease.id.to_string())
-            .env("BYGONE_LEASE", form)
+            .env("BYGONE_LEASE", document)
             .env("BYGONE_STORE", &opened.url);
         if has_group {
             command.process_group(0);

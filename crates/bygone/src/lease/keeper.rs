@@ -4,7 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use bygone_core::Clock;
-use bygone_lease::{Error, Lease, LeaseStore, Moment};
+use bygone_lease::{Lease, Moment};
+
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::store::Store;
 
 /// A lease is extended so many times within its lifetime, so that one failure or two do not end it.
 const EXTENSIONS: u32 = 3;
@@ -15,22 +19,22 @@ const TRIALS: u32 = 10;
 #[derive(Debug)]
 pub(super) enum Lost {
     /// The store says so.
-    Told(Error),
+    Told(Problem),
     /// Its time ran out before the store could be told to extend it.
-    Unheard(Option<Error>),
+    Unheard(Option<Problem>),
 }
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Told(error) | Self::Unheard(Some(error)) => error.fmt(f),
+            Self::Told(problem) | Self::Unheard(Some(problem)) => problem.fmt(f),
             Self::Unheard(None) => f.write_str("its time ran out before the store answered"),
         }
     }
 }
 
 /// Extends a lease again and again; ends when it is lost.
-pub(super) async fn until_lost(store: &LeaseStore, lease: &Lease, ttl: Duration, clock: &dyn Clock) -> Lost {
+pub(super) async fn until_lost(store: &dyn Store, lease: &Lease, ttl: Duration, clock: &dyn Clock) -> Lost {
     let mut good_until = end_of(lease, clock);
     let (mut pause, mut complaint) = (ttl / EXTENSIONS, None);
     loop {
@@ -46,11 +50,11 @@ pub(super) async fn until_lost(store: &LeaseStore, lease: &Lease, ttl: Duration,
                 good_until = end_of(&kept, clock);
                 (pause, complaint) = (ttl / EXTENSIONS, None);
             }
-            Err(error) if is_lost(&error) => return Lost::Told(error),
-            Err(error) => {
-                tracing::warn!(%error, "the lease could not be extended");
+            Err(problem) if problem.exit == Exit::LeaseLost => return Lost::Told(problem),
+            Err(problem) => {
+                tracing::warn!(%problem, "the lease could not be extended");
                 let left = good_until.saturating_sub(clock.elapsed());
-                (pause, complaint) = ((ttl / TRIALS).min(left), Some(error));
+                (pause, complaint) = ((ttl / TRIALS).min(left), Some(problem));
             }
         }
     }
@@ -59,8 +63,4 @@ pub(super) async fn until_lost(store: &LeaseStore, lease: &Lease, ttl: Duration,
 /// When a lease that was granted or extended just now ends.
 fn end_of(lease: &Lease, clock: &dyn Clock) -> Duration {
     clock.elapsed() + Moment::from(clock.now()).until(lease.expires_at)
-}
-
-fn is_lost(error: &Error) -> bool {
-    matches!(error, Error::LeaseRequired | Error::LeaseExpired { .. } | Error::FencingMismatch { .. })
 }

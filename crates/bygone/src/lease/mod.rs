@@ -8,8 +8,9 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use bygone_core::Clock;
-use bygone_lease::{Acquire, Description, IfVersion, Key, Namespace, Released, Versioned, Wait};
-use serde_json::json;
+use bygone_lease::{Acquire, IfVersion, Key, Namespace, Versioned, Wait};
+use bygone_server::leases::{DescriptionDocument, ReleasedDocument, StateDocument, VersionDocument};
+use jiff::Timestamp;
 
 use crate::cli::lease::{self as flags, Ask, LeaseVerb};
 use crate::cli::store::{Content, LeaseFile};
@@ -17,7 +18,7 @@ use crate::cli::{Format, Global};
 use crate::exit::Exit;
 use crate::output::{self, table};
 use crate::problem::Problem;
-use crate::store::{self, Absent, Opened, problem, text_or_base64};
+use crate::store::{self, Absent, Opened};
 
 /// Runs the verb.
 pub(crate) async fn run(global: &Global, flags: &flags::Lease, clock: &Arc<dyn Clock>) -> Result<Exit, Problem> {
@@ -32,16 +33,16 @@ pub(crate) async fn run(global: &Global, flags: &flags::Lease, clock: &Arc<dyn C
         LeaseVerb::Keepalive { lease, ttl } => {
             let lease = store::lease(lease, None)?;
             let opened = open().await?;
-            let kept = opened.store.keepalive(&lease, *ttl).await.map_err(|error| problem(&error))?;
+            let kept = opened.store.keepalive(&lease, *ttl).await?;
             opened.hand_on(&kept)
         }
         LeaseVerb::Release { lease } => {
             let lease = store::lease(lease, None)?;
             let opened = open().await?;
-            let released = opened.store.release(&lease).await.map_err(|error| problem(&error))?;
-            let is_now = released == Released::Now;
-            let text = if is_now { "released" } else { "it was over already" };
-            opened.answer(text, &json!({ "released": is_now }))
+            let released = opened.store.release(&lease).await?;
+            let document = ReleasedDocument::from(released);
+            let text = if document.released { "released" } else { "it was over already" };
+            opened.answer(text, &document)
         }
         LeaseVerb::Get { key, lease } => get(open, namespace, key.as_ref(), lease).await,
         LeaseVerb::Update { lease, content, if_version, release } => {
@@ -51,7 +52,7 @@ pub(crate) async fn run(global: &Global, flags: &flags::Lease, clock: &Arc<dyn C
             let lease = store::lease(lease, None)?;
             let opened = open().await?;
             let removed = opened.store.remove(&lease, expected(*if_version)).await;
-            changed(&opened, &lease, removed.map_err(|error| problem(&error))?)
+            changed(&opened, &lease, removed?)
         }
         LeaseVerb::Describe { key } => describe(&open().await?, namespace, key).await,
         LeaseVerb::Attach(flags) => attachments::attach(open, flags).await,
@@ -81,7 +82,7 @@ async fn acquire(opened: &Opened, namespace: &Namespace, flags: &flags::Acquire)
         txn: flags.txn,
         ..request(namespace, &flags.ask, store::shell())
     };
-    let lease = opened.store.acquire(&request).await.map_err(|error| problem(&error))?;
+    let lease = opened.store.acquire(&request).await?;
     opened.hand_on(&lease)
 }
 
@@ -101,14 +102,14 @@ async fn get(
         let found = opened.store.get_held(&lease).await;
         (opened, found, lease.namespace, lease.key)
     };
-    match found.map_err(|error| problem(&error))? {
-        Some(found) => show_state(&opened, &namespace, &key, &found),
+    match found? {
+        Some(found) => show_state(&opened, namespace, key, &found),
         None => Err(Problem::failed(format!("the key `{key}` has no state"))),
     }
 }
 
 /// In a script the state is what is wanted, byte by byte, and nothing else.
-fn show_state(opened: &Opened, namespace: &Namespace, key: &Key, found: &Versioned) -> Result<Exit, Problem> {
+fn show_state(opened: &Opened, namespace: Namespace, key: Key, found: &Versioned) -> Result<Exit, Problem> {
     if opened.format == Format::Table {
         let mut stdout = std::io::stdout().lock();
         let written = stdout.write_all(&found.state).and_then(|()| stdout.flush());
@@ -119,13 +120,7 @@ fn show_state(opened: &Opened, namespace: &Namespace, key: &Key, found: &Version
             _ => Ok(Exit::Done),
         };
     }
-    let (state, state_base64) = text_or_base64(&found.state);
-    let mut value = json!({ "namespace": namespace, "key": key, "version": found.version });
-    match state_base64 {
-        Some(base64) => value["state_base64"] = json!(base64),
-        None => value["state"] = json!(state),
-    }
-    opened.answer("", &value)
+    opened.answer("", &StateDocument::of(namespace, key, found))
 }
 
 async fn update(
@@ -138,44 +133,33 @@ async fn update(
     let lease = store::lease(lease, Some(content))?;
     let state = store::content(content)?;
     let opened = open().await?;
-    let if_version = expected(if_version);
-    let updated = if release {
-        opened.store.update_and_release(&lease, &state, if_version).await
-    } else {
-        opened.store.update(&lease, &state, if_version).await
-    };
-    changed(&opened, &lease, updated.map_err(|error| problem(&error))?)
+    let version = opened.store.update(&lease, state, expected(if_version), release).await?;
+    changed(&opened, &lease, version)
 }
 
 fn changed(opened: &Opened, lease: &bygone_lease::Lease, version: u64) -> Result<Exit, Problem> {
-    let value = json!({ "namespace": lease.namespace, "key": lease.key, "version": version });
-    opened.answer(&version.to_string(), &value)
+    let document = VersionDocument { namespace: lease.namespace.clone(), key: lease.key.clone(), version };
+    opened.answer(&version.to_string(), &document)
 }
 
 async fn describe(opened: &Opened, namespace: &Namespace, key: &Key) -> Result<Exit, Problem> {
-    let found = opened.store.describe(namespace, key).await.map_err(|error| problem(&error))?;
-    let Some(found) = found else { return Err(Problem::failed(format!("nothing is known of the key `{key}`"))) };
-    let Description { exists, attachments, version, fencing_token, updated_at, owner, expires_at } = found;
-    let expires_at = expires_at.map(|at| at.to_string());
-    // One that never had state was never changed.
-    let updated_at = (version > 0).then(|| updated_at.to_string());
+    let found = opened.store.describe(namespace, key).await?;
+    let document = found.ok_or_else(|| Problem::failed(format!("nothing is known of the key `{key}`")))?;
     if opened.format != Format::Table {
-        let value = json!({
-            "namespace": namespace, "key": key, "exists": exists, "attachments": attachments, "version": version,
-            "fencing_token": fencing_token, "updated_at": updated_at, "owner": owner, "expires_at": expires_at,
-        });
-        return opened.answer("", &value);
+        return opened.answer("", &document);
     }
+    let DescriptionDocument { exists, version, fencing_token, updated_at, owner, expires_at, .. } = document;
     let none = || "–".to_owned();
+    let told = |at: Option<Timestamp>| at.map_or_else(none, |at| format!("{at:.3}"));
     let mut rows = table(&["key", "held by", "until", "fencing token", "state", "version", "changed"]);
     rows.add_row([
         key.to_string(),
         owner.unwrap_or_else(none),
-        expires_at.unwrap_or_else(none),
+        told(expires_at),
         fencing_token.to_string(),
         if exists { "yes" } else { "none" }.to_owned(),
         version.to_string(),
-        updated_at.unwrap_or_else(none),
+        told(updated_at),
     ]);
     output::data(rows.to_string());
     Ok(Exit::Done)

@@ -1,8 +1,10 @@
 //! Where words go: data to standard output, talk to standard error.
 
+pub(crate) mod history;
 pub(crate) mod plan;
 pub(crate) mod progress;
 pub(crate) mod report;
+pub(crate) mod status;
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

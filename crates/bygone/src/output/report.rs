@@ -46,7 +46,7 @@ fn kept_back(policy: &PolicyReport) -> String {
 }
 
 /// Milliseconds for people.
-fn time(millis: u64) -> String {
+pub(super) fn time(millis: u64) -> String {
     let seconds = millis / 1000;
     match seconds {
         0 => format!("{millis} ms"),

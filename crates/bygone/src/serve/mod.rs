@@ -1,8 +1,13 @@
 //! `bygone serve`: the daemon.
 
 mod api;
+mod areas;
 mod estate;
-mod state;
+mod history;
+mod inspect;
+mod restart;
+mod served;
+pub(crate) mod state;
 mod systemd;
 mod turn;
 
@@ -10,23 +15,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bygone_core::{CancellationToken, Clock};
-use bygone_server::{AlarmRules, Daemon, Ledger, http};
+use bygone_server::Daemon;
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::estate::Configured;
-use self::state::State;
+pub(crate) use self::estate::times_of;
+pub(crate) use self::served::Served;
 use crate::cli::{self, Global};
-use crate::config::{self, Config, ProcessEnv};
+use crate::config::{self, Config, ProcessEnv, Serve};
 use crate::exit::Exit;
 use crate::output;
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 
 /// How often the file is looked at for changes.
 const LOOK_AT_FILE: Duration = Duration::from_secs(2);
 /// What is said where the file cannot be used.
 const STAYS: &str = "the configuration cannot be used as it is: the one before stays in force";
-/// The longest that pages under way may take when the daemon is to end.
-const END_WITHIN: Duration = Duration::from_secs(60);
 
 /// Runs the verb.
 pub(crate) async fn run(
@@ -39,37 +42,22 @@ pub(crate) async fn run(
     if global.now.is_some() {
         return Err(Problem::usage("a daemon has no `--now`: it goes by the clock", "leave it out"));
     }
-    let state = State::open(flags.state.as_deref())?;
-    let ledger = Ledger::open(&state.ledger(), Arc::clone(clock)).await;
-    let ledger = ledger.map_err(|error| Problem::failed(error.to_string()))?;
-    let serve = config.serve.clone();
-    let estate = Arc::new(Configured::new(config, clock)?);
-    let listeners = api::listen(&serve, &flags.listen).await?;
-    announce(&estate, &state, &api::told(&serve, &listeners));
-    let status = estate.status();
-    let daemon = Daemon::new(estate, ledger, Arc::clone(clock), AlarmRules::default()).await;
-    let daemon = daemon.map_err(|error| Problem::failed(error.to_string()))?;
-    let mut running = tokio::spawn({
-        let (daemon, stop) = (daemon.clone(), stop.clone());
-        async move { daemon.run(stop).await }
-    });
-    let answering = tokio::spawn(http::serve(listeners, daemon.clone(), api::settings(&serve), stop.clone()));
-    systemd::ready(&status);
+    let started = config.serve.clone();
+    let served = Served::begin(config, flags.state.as_deref(), &flags.listen, clock, &stop).await?;
+    announce(&served);
+    systemd::ready(&served.began_with().status());
     tokio::select! {
-        watched = watch(global, &daemon, clock) => watched?,
-        () = systemd::keep_alive(&daemon, &**clock) => {}
+        watched = watch(global, flags, &started, &served, clock) => watched?,
+        () = systemd::keep_alive(served.daemon(), &**clock) => {}
         () = stop.cancelled() => {}
     }
     systemd::stopping();
-    let ended = async { tokio::join!(&mut running, answering) };
-    match tokio::time::timeout(END_WITHIN, ended).await {
-        Ok(_) => Ok(Exit::Done),
-        Err(_) => Err(Problem::failed(format!("pages were still under way after {} s", END_WITHIN.as_secs()))),
-    }
+    served.end().await
 }
 
-fn announce(estate: &Configured, state: &State, places: &str) {
-    output::talk(format!("serving: {}; the history is in {}", estate.status(), state.ledger().display()));
+fn announce(served: &Served) {
+    let (estate, places) = (served.began_with(), served.places());
+    output::talk(format!("serving: {}; the history is in {}", estate.status(), served.ledger().display()));
     if !places.is_empty() {
         output::talk(format!("answering on {places}"));
     }
@@ -80,7 +68,13 @@ fn announce(estate: &Configured, state: &State, places: &str) {
 }
 
 /// Takes over what the file says when it has changed, or when SIGHUP says that it has. Does not end.
-async fn watch(global: &Global, daemon: &Daemon, clock: &Arc<dyn Clock>) -> Result<(), Problem> {
+async fn watch(
+    global: &Global,
+    flags: &cli::Serve,
+    started: &Serve,
+    served: &Served,
+    clock: &Arc<dyn Clock>,
+) -> Result<(), Problem> {
     let deaf = |error: std::io::Error| Problem::failed(format!("cannot listen to signals: {error}"));
     let mut hangup = signal(SignalKind::hangup()).map_err(deaf)?;
     let mut seen = std::fs::read(&global.config).ok();
@@ -93,32 +87,50 @@ async fn watch(global: &Global, daemon: &Daemon, clock: &Arc<dyn Clock>) -> Resu
         // A file that is being replaced may be missing for a moment.
         if is_told || (now.is_some() && now != seen) {
             seen = now;
-            reload(global, daemon, clock);
+            let status = match take_over(global, served, clock) {
+                Ok((status, serve)) => {
+                    output::talk(format!("the configuration was read anew: {status}"));
+                    tell_restart(served.daemon(), restart::keys_awaiting(started, &serve, !flags.listen.is_empty()));
+                    status
+                }
+                Err(diagnostic) => {
+                    served.daemon().reject(diagnostic);
+                    STAYS.to_owned()
+                }
+            };
+            systemd::ready(&status);
         }
     }
 }
 
-/// What is wrong with a new file is told, and the old one stands.
-fn reload(global: &Global, daemon: &Daemon, clock: &Arc<dyn Clock>) {
+/// Goes on with what the file says now. What is wrong with it is told, as the log has it, and the old one stands.
+fn take_over(global: &Global, served: &Served, clock: &Arc<dyn Clock>) -> Result<(String, Serve), String> {
     systemd::reloading();
-    let status = match config::load(&global.config, &ProcessEnv) {
-        Ok(config) => match Configured::new(config, clock) {
-            Ok(estate) => {
-                let status = estate.status();
-                daemon.replace(Arc::new(estate));
-                output::talk(format!("the configuration was read anew: {status}"));
-                status
-            }
-            Err(problem) => {
-                problem.show();
-                STAYS.to_owned()
-            }
-        },
-        Err(error) => {
-            crate::show(error);
-            output::talk(STAYS);
-            STAYS.to_owned()
-        }
-    };
-    systemd::ready(&status);
+    let config = config::load(&global.config, &ProcessEnv).map_err(|error| {
+        let diagnostic = problem::plain(&error);
+        crate::show(error);
+        output::talk(STAYS);
+        diagnostic
+    })?;
+    let serve = config.serve.clone();
+    let estate = served.estate(config, clock).map_err(|problem| {
+        let diagnostic = problem::plain(&problem);
+        problem.show();
+        diagnostic
+    })?;
+    let status = estate.status();
+    estate.take_over();
+    served.daemon().replace(Arc::new(estate));
+    Ok((status, serve))
+}
+
+/// Whoever changed `[serve]` is told that nothing has come of it yet.
+fn tell_restart(daemon: &Daemon, keys: Vec<&'static str>) {
+    if !keys.is_empty() {
+        output::talk(format!(
+            "`[serve]` says something else than when the daemon was started: {}; restart it",
+            keys.join(", ")
+        ));
+    }
+    daemon.await_restart(keys);
 }

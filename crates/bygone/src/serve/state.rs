@@ -13,13 +13,20 @@ pub(super) struct State {
     _locked: File,
 }
 
+/// The directory that was named, or that of the service, or that of the user.
+pub(crate) fn directory(named: Option<&Path>) -> Result<PathBuf, Problem> {
+    named.map_or_else(default_directory, |named| Ok(named.to_owned()))
+}
+
+/// The history that is kept in a directory.
+pub(crate) fn ledger_in(directory: &Path) -> PathBuf {
+    directory.join("ledger.db")
+}
+
 impl State {
-    /// The directory that was named, or that of the service, or that of the user.
+    /// Takes the directory for itself; it is made where there is none.
     pub(super) fn open(named: Option<&Path>) -> Result<Self, Problem> {
-        let directory = match named {
-            Some(named) => named.to_owned(),
-            None => default_directory()?,
-        };
+        let directory = directory(named)?;
         let failed = |error: std::io::Error| {
             let message = format!("the state cannot be kept in {}: {error}", directory.display());
             Problem::usage(message, "name a directory that may be written to: `--state DIR`")
@@ -37,7 +44,7 @@ impl State {
     }
 
     pub(super) fn ledger(&self) -> PathBuf {
-        self.directory.join("ledger.db")
+        ledger_in(&self.directory)
     }
 }
 

@@ -4,10 +4,10 @@ use std::io::Read as _;
 use std::path::Path;
 
 use bygone_lease::{Delivery, Lease};
+use bygone_server::leases::{DeliveryDocument, LeaseDocument};
 use serde::de::DeserializeOwned;
 use tokio::io::AsyncRead;
 
-use super::form::{DeliveryForm, LeaseForm};
 use crate::cli::queue::DeliveryFile;
 use crate::cli::store::{Content, LeaseFile};
 use crate::problem::Problem;
@@ -27,9 +27,9 @@ pub(crate) fn lease(file: &LeaseFile, content: Option<&Content>) -> Result<Lease
     }
     let help = "give it as `bygone lease acquire` printed it: `--lease FILE`, `--lease -`, or in BYGONE_LEASE";
     let (text, place) = given(file.lease.as_deref(), "BYGONE_LEASE", "which lease?", help)?;
-    let mut found: Vec<LeaseForm> = parsed(&text, &place, "a lease", help)?;
+    let mut found: Vec<LeaseDocument> = parsed(&text, &place, "a lease", help)?;
     match (found.pop(), found.len()) {
-        (Some(form), 0) => Ok(form.into()),
+        (Some(document), 0) => Ok(document.into()),
         _ => Err(Problem::usage(format!("{place} holds no lease, or several"), help)),
     }
 }
@@ -38,12 +38,13 @@ pub(crate) fn lease(file: &LeaseFile, content: Option<&Content>) -> Result<Lease
 pub(crate) fn deliveries(file: &DeliveryFile) -> Result<Vec<Delivery>, Problem> {
     let help = "give it as `bygone queue receive` printed it: `--delivery FILE`, `--delivery -`, or in BYGONE_DELIVERY";
     let (text, place) = given(file.delivery.as_deref(), "BYGONE_DELIVERY", "which delivery?", help)?;
-    let found: Vec<DeliveryForm> = parsed(&text, &place, "a delivery", help)?;
+    let found: Vec<DeliveryDocument> = parsed(&text, &place, "a delivery", help)?;
     if found.is_empty() {
         return Err(Problem::usage(format!("{place} holds no delivery"), help));
     }
-    let delivery = |form: DeliveryForm| {
-        Delivery::try_from(form).map_err(|error| Problem::usage(format!("{place} holds no delivery: {error}"), help))
+    let delivery = |document: DeliveryDocument| {
+        Delivery::try_from(document)
+            .map_err(|error| Problem::usage(format!("{place} holds no delivery: {error}"), help))
     };
     found.into_iter().map(delivery).collect()
 }

@@ -1,38 +1,33 @@
 //! What `lease`, `queue` and `txn` share: a store by its URL, what goes in and what comes out, and what errors end in.
 
-mod form;
+mod daemon;
+mod direct;
 mod input;
+mod operations;
+mod patience;
 
 use std::sync::Arc;
 
 use bygone_core::Clock;
-use bygone_lease::storage::StorageError;
-use bygone_lease::{Delivery, Environment, Error, Lease, LeaseStore, Options, StoreUrl, SystemChance};
+use bygone_lease::{Delivery, Environment, Lease, Options, StoreUrl, SystemChance};
+pub(crate) use bygone_server::Absent;
+use bygone_server::leases::{DeliveryDocument, LeaseDocument};
 use serde::Serialize;
 
-pub(crate) use form::{AttachmentForm, LeaseForm, text_or_base64};
 pub(crate) use input::{STDIN, content, deliveries, lease, stream};
+pub(crate) use operations::{Pieces, Store};
 
-use self::form::DeliveryForm;
 use crate::cli::store::StoreFlags;
 use crate::cli::{Format, Global};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
-
-/// What becomes of a store that is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Absent {
-    /// It is made.
-    Make,
-    /// It is told: whoever asks for something in it has most likely misspelt it.
-    Refuse,
-}
+use crate::remote::{Address, Client, Service};
 
 /// A store, opened for one command.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) store: LeaseStore,
+    pub(crate) store: Box<dyn Store>,
     /// The URL, so that it means the same in every directory.
     pub(crate) url: String,
     pub(crate) format: Format,
@@ -51,22 +46,26 @@ pub(crate) async fn open(
     let Some(written) = &flags.store else {
         return Err(Problem::usage("which store?", "name it: `--store file:/path/to/store`, or set BYGONE_STORE"));
     };
+    let format = if flags.json { Format::Json } else { global.format };
+    if Address::is_meant(written) {
+        // What becomes of a store that is not there, the daemon knows.
+        let client = Client::new(Address::parse(written, Service::Leases)?, clock)?;
+        return Ok(Opened { store: Box::new(client), url: written.clone(), format });
+    }
     let url = StoreUrl::parse(written, Environment::of_process())
         .map_err(|error| Problem::usage(error.to_string(), "name another: `--store URL`, or set BYGONE_STORE"))?;
-    if absent == Absent::Refuse && !url.exists().await.map_err(|error| problem(&error))? {
+    if absent == Absent::Refuse && !url.exists().await? {
         let mut problem = Problem::failed(format!("there is no lease store at {url}"));
         problem.help = Some("correct the URL; `lease acquire`, `queue send` and `txn begin` make a store".to_owned());
         return Err(problem);
     }
-    let opened = url.open_by(Options::default(), Arc::clone(clock), Arc::new(SystemChance)).await;
-    let store = opened.map_err(|error| problem(&error))?;
+    let store = url.open_by(Options::default(), Arc::clone(clock), Arc::new(SystemChance)).await?;
     let url = match url.directory().map(std::path::absolute) {
         None => written.clone(),
         Some(Ok(directory)) => format!("file:{}", directory.display()),
         Some(Err(error)) => return Err(Problem::failed(format!("cannot tell where {url} is: {error}"))),
     };
-    let format = if flags.json { Format::Json } else { global.format };
-    Ok(Opened { store, url, format })
+    Ok(Opened { store: Box::new(store), url, format })
 }
 
 impl Opened {
@@ -82,15 +81,16 @@ impl Opened {
 
     /// Writes a lease for other commands: one line of JSON, also where nobody asks for JSON.
     pub(crate) fn hand_on(&self, lease: &Lease) -> Result<Exit, Problem> {
-        let form = LeaseForm::from(lease);
-        output::json(self.machine_format(), &form, &[&form]).map_err(|error| Problem::failed(error.to_string()))?;
+        let document = LeaseDocument::from(lease);
+        output::json(self.machine_format(), &document, &[&document])
+            .map_err(|error| Problem::failed(error.to_string()))?;
         Ok(Exit::Done)
     }
 
     /// Writes deliveries for other commands: a line of JSON each, or one list.
     pub(crate) fn hand_on_all(&self, deliveries: &[Delivery]) -> Result<(), Problem> {
-        let forms: Vec<DeliveryForm> = deliveries.iter().map(DeliveryForm::from).collect();
-        output::json(self.machine_format(), &forms, &forms).map_err(|error| Problem::failed(error.to_string()))
+        let documents: Vec<DeliveryDocument> = deliveries.iter().map(DeliveryDocument::from).collect();
+        output::json(self.machine_format(), &documents, &documents).map_err(|error| Problem::failed(error.to_string()))
     }
 
     fn machine_format(&self) -> Format {
@@ -109,23 +109,4 @@ pub(crate) fn owner(said: Option<&str>, process: u32) -> String {
 /// The shell that runs us: a command of its own has no process that anybody could look for.
 pub(crate) fn shell() -> u32 {
     std::os::unix::process::parent_id()
-}
-
-/// An error of a store, with the exit code that tells a script what to do next.
-pub(crate) fn problem(error: &Error) -> Problem {
-    let mut problem = Problem::failed(error.to_string());
-    problem.code = error.code();
-    problem.exit = exit(error);
-    problem
-}
-
-fn exit(error: &Error) -> Exit {
-    match error {
-        Error::Held { .. } | Error::Throttled | Error::Contended { .. } => Exit::Busy,
-        Error::LeaseRequired | Error::LeaseExpired { .. } | Error::FencingMismatch { .. } => Exit::LeaseLost,
-        Error::BadName { .. } | Error::BadTtl { .. } => Exit::Usage,
-        Error::Storage(StorageError::Lying { .. } | StorageError::Unsupported { .. }) => Exit::Config,
-        Error::Storage(_) | Error::OutcomeUnknown { .. } => Exit::Unreachable,
-        _ => Exit::Failed,
-    }
 }

@@ -2,13 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
+use bygone_testkit::wait::Wait;
 use rustix::process::Signal;
 
 use crate::support::{Engine, Running, World, everyone, living, until_told};
 
 /// A daemon, and the port that it answers on.
-fn serve(world: &World) -> (Running, u16) {
+pub(crate) fn serve(world: &World) -> (Running, u16) {
     let mut running = Running::start(&mut world.bygone(&["serve", "--state", "state"]));
     // The line behind it is there: so all of it is.
     let said = running.until_it_says("never run by themselves");
@@ -18,7 +20,7 @@ fn serve(world: &World) -> (Running, u16) {
 }
 
 /// Asks, and reads the answer to its end.
-fn ask(port: u16, request: &str, headers: &str, body: &str) -> String {
+pub(crate) fn ask(port: u16, request: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let length = body.len();
     let head = format!("{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n");
@@ -52,6 +54,40 @@ async fn a_person_sweeps_and_watches_by_the_api() {
     running.end().ends(0);
 }
 
+/// One row of sixty goes with each run: the others have been past their time since 2020.
+#[tokio::test]
+async fn what_stays_past_its_time_for_too_long_is_an_alarm() {
+    for (lag_max, kind) in [("1h", Some("lag")), ("36500d", None)] {
+        let world = World::with_tokens(Engine::Sqlite).await;
+        world.add_lines(&format!("lag_max = \"{lag_max}\"\nbudget = {{ items = 1 }}"));
+        let (running, port) = serve(&world);
+        assert!(ask(port, "GET /api/v1/alarms", "", "").contains("{\"alarms\":[]}"));
+        let json = "Content-Type: application/json\r\n";
+        let begun = ask(port, "POST /api/v1/sweeps", json, "{\"policies\":[\"tokens\"]}");
+        assert!(begun.starts_with("HTTP/1.1 202"), "{begun}");
+        until_told(&world, "state", "budget_items", 1).await;
+        // The daemon looks back at the run just behind its end.
+        let mut wait = Wait::up_to(Duration::from_mins(1));
+        while !ask(port, "GET /api/v1/policies/tokens", "", "").contains("\"running\":null") {
+            assert!(wait.again().await);
+        }
+        let alarms = ask(port, "GET /api/v1/alarms", "", "");
+        let metrics = ask(port, "GET /metrics", "", "");
+        match kind {
+            Some(kind) => {
+                assert!(
+                    alarms.contains(&format!("{{\"alarms\":[{{\"kind\":\"{kind}\",\"policy\":\"tokens\"")),
+                    "{alarms}"
+                );
+                assert!(metrics.contains("bygone_alarm{policy=\"tokens\",kind=\"lag\"} 1\n"), "{metrics}");
+            }
+            None => assert!(alarms.contains("{\"alarms\":[]}"), "{alarms}"),
+        }
+        running.signal(Signal::TERM);
+        running.end().ends(0);
+    }
+}
+
 #[tokio::test]
 async fn tokens_say_who_may_do_what() {
     let world = World::with_tokens(Engine::Sqlite).await;
@@ -67,6 +103,19 @@ async fn tokens_say_who_may_do_what() {
     running.signal(Signal::TERM);
     let run = running.end().ends(0);
     assert!(!run.stderr.contains("secret"), "{}", run.stderr);
+}
+
+#[tokio::test]
+async fn a_token_in_the_place_of_its_hash_is_not_shown_and_hides_nothing_else() {
+    let world = World::with_tokens(Engine::Sqlite).await;
+    world.add_lines("[[serve.token]]\nname = \"a\"\nsha256 = \"hunter2\"\nscope = \"root\"\nexpires = \"soon\"\n");
+    let run = world.refuses(65, &["serve", "--state", "state"]).await.says(&[
+        "64 hexadecimal digits",
+        "there is no scope \"root\"",
+        "\"soon\" is no moment",
+        "sha256 = \"*******\"",
+    ]);
+    assert!(!run.everything().contains("hunter2"), "{run:#?}");
 }
 
 #[tokio::test]

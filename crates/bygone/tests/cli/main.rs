@@ -6,15 +6,26 @@
 mod api;
 mod bad_input;
 mod clock;
+mod console;
 mod crash;
+mod daemons;
+mod dashboards;
 mod files;
 mod gates;
 mod leases;
+mod ledger;
+mod log;
 mod memory;
+mod openapi;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod packaging;
 mod packs;
 mod plan_writes_nothing;
+mod remote;
 mod serve;
 mod signals;
+mod sources;
 mod support;
 mod terminal;
 mod times;

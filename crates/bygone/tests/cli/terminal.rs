@@ -2,15 +2,15 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::process::Command;
+use std::process::{Child, Command};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::support::{Engine, Run, World, everyone, living};
 
-/// What a program shows on a terminal of 120 columns.
-fn shown(command: &mut Command) -> String {
+/// Starts a program on a terminal of 120 columns; the file is whoever sits before it.
+pub(crate) fn start(command: &mut Command) -> (Child, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -18,10 +18,16 @@ fn shown(command: &mut Command) -> String {
     let name = ptsname(&terminal, Vec::new()).unwrap();
     let program_end = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     command.env("TERM", "xterm-256color").stdout(program_end()).stderr(program_end());
-    let mut child = command.spawn().unwrap();
+    let child = command.spawn().unwrap();
     // Only the program holds its end now, so that the terminal is at an end when the program is.
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-    let (mut shown, mut part, mut terminal) = (Vec::new(), [0; 4096], File::from(terminal));
+    (child, File::from(terminal))
+}
+
+/// What a program shows on a terminal.
+fn shown(command: &mut Command) -> String {
+    let (mut child, mut terminal) = start(command);
+    let (mut shown, mut part) = (Vec::new(), [0; 4096]);
     // A terminal whose last program has gone answers with an error, not with an end.
     while let Ok(read @ 1..) = terminal.read(&mut part) {
         shown.extend_from_slice(&part[..read]);

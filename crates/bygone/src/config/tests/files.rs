@@ -98,6 +98,8 @@ fn what_is_refused() {
         (Code::UnknownKey, "bucket", format!("{prefix}max_bytes = 1")),
         (Code::UnknownKey, "files", "kind = \"stage\"\ndeadline = \"mtime\"".to_owned()),
         (Code::UnknownKey, "files", "kind = \"stage\"\ninclude = [\"a\"]".to_owned()),
+        (Code::UnknownKey, "files", "kind = \"stage\"\nempty_dirs = true".to_owned()),
+        (Code::BadValue, "files", "kind = \"stage\"\nmax_bytes = \"ten\"".to_owned()),
         // Deadlines that there are not.
         (Code::BadValue, "files", format!("{tree}deadline = \"modified\"")),
         (Code::BadValue, "files", format!("{tree}deadline = [\"mtime\", \"ctime\"]")),

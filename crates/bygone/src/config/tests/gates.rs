@@ -44,6 +44,37 @@ fn each_kind_of_source_has_those_that_it_can_have() {
     }
 }
 
+/// Whether a source is a lease store its policies say.
+#[test]
+fn a_lease_store_may_have_to_be_idle() {
+    let file = |url: &str, kind: &str| {
+        let source = format!("[source.s]\nurl = \"{url}\"\ngates = {{ idle_grace = \"5m\" }}\n");
+        format!("{source}[[policy]]\nname = \"p\"\nsource = \"s\"\n{kind}\n")
+    };
+    for url in ["file:/srv", "s3://bucket/leases"] {
+        let gates = &config(&file(url, "kind = \"leases\"")).unwrap().sources["s"].gates;
+        assert_eq!(gates.idle_grace, Some(SignedDuration::from_mins(5)));
+    }
+    let switched_off = format!("{}enabled = false\n", file("file:/srv", "kind = \"leases\""));
+    let other =
+        "[source.t]\nurl = \"file:/t\"\n[[policy]]\nname = \"t\"\nsource = \"t\"\nkind = \"tree\"\nkeep = \"1d\"\n";
+    assert!(config(&format!("{switched_off}{other}")).is_ok(), "what is switched off says so, too");
+    for (text, told) in [
+        (
+            file("file:/srv", "kind = \"tree\"\nkeep = \"1d\""),
+            "`idle_grace` means nothing to a directory without leases",
+        ),
+        (file("s3://b/p", "kind = \"prefix\"\nkeep = \"1d\""), "`idle_grace` means nothing to a bucket without leases"),
+        (with_gates("sqlite:a.db", "{ idle_grace = \"5m\" }"), "`idle_grace` means nothing to a database"),
+        (with_gates("postgres://h/d", "{ idle_grace = \"5m\" }"), "`idle_grace` means nothing to a database"),
+    ] {
+        let shown = refusal(&text);
+        assert!(shown.contains(told) && shown.contains("kind = \"leases\""), "{told}: {shown}");
+    }
+    let short = file("file:/srv", "kind = \"leases\"").replace("5m", "999ms");
+    assert!(refusal(&short).contains("`idle_grace` must be at least \"1s\""));
+}
+
 #[test]
 fn what_is_refused() {
     let postgres = "postgres://h/d";

@@ -8,6 +8,7 @@ use miette::NamedSource;
 use serde_json::Value;
 use toml::de::DeTable;
 
+use super::super::alarms::RawAlarms;
 use super::super::deadline::RawLatest;
 use super::super::error::Findings;
 use super::super::fields::{Fields, ReadTable, Reader};
@@ -15,6 +16,7 @@ use super::super::gates::RawGates;
 use super::super::json_schema;
 use super::super::policy::RawPolicy;
 use super::super::raw::{RawBrake, RawBudget, RawClock, RawFile, RawSource};
+use super::super::serve::RawServe;
 use super::super::uses::RawUse;
 use super::super::via::RawCondition;
 use super::{TestEnv, config, with_policy_lines};
@@ -55,6 +57,8 @@ fn the_schema_names_the_keys_that_are_read() {
     assert_eq!(part("Policy"), (named, required));
     assert_eq!(part("Budget"), read_keys::<RawBudget>());
     assert_eq!(part("Brake"), read_keys::<RawBrake>());
+    assert_eq!(part("Alarms"), read_keys::<RawAlarms>());
+    assert_eq!(part("Serve"), read_keys::<RawServe>());
     assert_eq!(part("Clock"), read_keys::<RawClock>());
     assert_eq!(part("Latest"), read_keys::<RawLatest>());
     assert_eq!(part("Use"), read_keys::<RawUse>());

@@ -11,6 +11,7 @@ mod order;
 mod packs;
 mod references;
 mod refused;
+mod serve;
 mod taken;
 mod times;
 mod via;

@@ -63,7 +63,7 @@ fn newest_misspelt() {
       help: remove it, or use one of the keys known here: name, source, kind,
             table, deadline, keep, newest, per, by, where, unless, only_if,
             unless_referenced_by, with, clear, set, after, key, zone, schedule,
-            every, jitter, window, budget, brake, enabled
+            every, jitter, window, lag_max, budget, brake, enabled
     "#);
 }
 

@@ -10,7 +10,7 @@ use super::shop::{Shop, parsed, until, until_written};
 use crate::support::{PROGRAM, Run, Running};
 
 /// Runs until somebody makes the file `go`, once it has said that it runs; and no longer than its directory is there.
-const UNTIL_GO: &str = "echo up > up; while test -e up && ! test -e go; do sleep 0.02; done";
+pub(crate) const UNTIL_GO: &str = "echo up > up; while test -e up && ! test -e go; do sleep 0.02; done";
 
 fn exec<'a>(key: &'a str, flags: &[&'a str], script: &'a str) -> Vec<&'a str> {
     [&["lease", "exec", "--key", key], flags, &["--", "sh", "-c", script]].concat()

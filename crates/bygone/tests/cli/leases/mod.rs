@@ -10,5 +10,9 @@ mod lease;
 mod lost;
 mod policy;
 mod queue;
+mod served;
 mod shop;
 mod txn;
+
+pub(crate) use self::exec::UNTIL_GO;
+pub(crate) use self::shop::{until, until_written};

@@ -104,7 +104,7 @@ impl Shop {
 }
 
 /// Waits until something is so.
-pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let mut wait = Wait::up_to(LIMIT);
     while !is_so() {
         assert!(wait.again_blocking(), "{what}: not within {LIMIT:?}");
@@ -112,7 +112,7 @@ pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Waits until a file is there with something in it, and gives that.
-pub(super) fn until_written(path: &Path) -> String {
+pub(crate) fn until_written(path: &Path) -> String {
     let mut text = String::new();
     until(&format!("{} is written", path.display()), || {
         text = std::fs::read_to_string(path).unwrap_or_default();

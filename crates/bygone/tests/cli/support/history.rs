@@ -16,12 +16,12 @@ pub(crate) struct PastRun {
     pub(crate) stopped_by: Option<String>,
 }
 
-/// The runs of a daemon over one policy, in their order.
+/// The runs of a daemon over one policy, in their order. Those of its own history do not count.
 pub(crate) fn runs(world: &World, state: &str) -> Vec<PastRun> {
     let path = world.path(state).join("ledger.db");
     let ledger = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     let sql = "SELECT run.outcome, removed, json_extract(report, '$.policies[0].stopped_by') \
-               FROM run JOIN sweep ON sweep = id WHERE sweep.ended_ms IS NOT NULL ORDER BY id";
+               FROM run JOIN sweep ON sweep = id WHERE sweep.ended_ms IS NOT NULL AND policy <> 'bygone-history' ORDER BY id";
     let mut statement = ledger.prepare(sql).unwrap();
     let run =
         |row: &rusqlite::Row<'_>| Ok(PastRun { outcome: row.get(0)?, removed: row.get(1)?, stopped_by: row.get(2)? });

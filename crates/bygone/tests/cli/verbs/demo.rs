@@ -1,6 +1,14 @@
 //! `bygone demo`: the first thing that anybody runs.
 
+use std::io::Read as _;
+use std::time::Duration;
+
+use bygone_testkit::wait::Wait;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::api::ask;
 use crate::support::{Run, bygone};
+use crate::terminal::start as on_terminal;
 
 #[test]
 fn once_shows_it_all_and_leaves_nothing_behind() {
@@ -56,4 +64,43 @@ fn a_named_directory_stays_and_can_be_swept() {
     let before = std::fs::read(directory.join("auth.db")).unwrap();
     Run::of(&mut bygone(&["demo", "--once", "--dir", name])).ends(64).says(&["does not exist yet"]);
     assert!(std::fs::read(directory.join("auth.db")).unwrap() == before, "the database was written over");
+}
+
+/// Before a person it goes on: a daemon with its console, under which things appear and expire, until Ctrl-C.
+#[test]
+fn on_a_terminal_it_lives_with_its_console_until_somebody_ends_it() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = bygone(&["demo", "--rows", "1000"]);
+    let (mut child, mut terminal) = on_terminal(command.env("TMPDIR", temporary.path()));
+    let (mut seen, mut buffer) = (String::new(), [0; 4_096]);
+    let mut read_on = |seen: &mut String| {
+        let read = terminal.read(&mut buffer).unwrap_or(0);
+        seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        read > 0
+    };
+    while !seen.contains("Ctrl-C ends it") {
+        assert!(read_on(&mut seen), "it ended: {seen}");
+    }
+    let (_, place) = seen.split_once("The console: http://127.0.0.1:").expect("where the console is");
+    let port: u16 = place.split('/').next().unwrap().parse().unwrap();
+    assert!(ask(port, "GET /", "", "").starts_with("HTTP/1.1 200"), "the console answers");
+    // Rows, files of both kinds and leases: each of them has something that appeared and went.
+    let mut wait = Wait::up_to(Duration::from_mins(1));
+    for policy in ["expired-access-tokens", "old-uploads", "staged-files", "ended-leases"] {
+        let is_told = |seen: &str| {
+            let (_, live) = seen.split_once("Ctrl-C ends it").unwrap_or_default();
+            live.lines().any(|line| line.contains(&format!(" {policy}: ")) && line.contains(" removed: complete"))
+        };
+        while !is_told(&seen) {
+            assert!(read_on(&mut seen) && wait.again_blocking(), "{policy} does nothing: {seen}");
+        }
+        let stands = ask(port, &format!("GET /api/v1/policies/{policy}"), "", "");
+        assert!(stands.contains("\"outcome\":\"complete\""), "{stands}");
+    }
+    assert!(ask(port, "GET /api/v1/alarms", "", "").contains("{\"alarms\":[]}"), "nothing is wrong");
+    assert!(ask(port, "GET /metrics", "", "").contains("bygone_items_removed_total{policy=\"old-uploads\""));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    while read_on(&mut seen) {}
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{seen}");
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "something is left in TMPDIR");
 }

@@ -12,6 +12,7 @@ mod plan;
 mod saved_plan;
 mod schema;
 mod secrets;
+mod status;
 mod surroundings;
 mod sweep;
 mod texts;

@@ -112,6 +112,9 @@ fn it_refuses_what_the_program_refuses() {
         ("[[policy]]", "gates = { replicas = [\"postgres://h/d\"] }\n[[policy]]"),
         ("keep =", "jitter = \"5m\"\nkeep ="),
         ("keep =", "window = 22\nkeep ="),
+        ("keep =", "lag_max = 60\nkeep ="),
+        ("[[policy]]", "[serve.alarms]\ninterval = 3\n[[policy]]"),
+        ("[[policy]]", "[serve.alarms]\nruns = \"5\"\n[[policy]]"),
         ("keep =", "unless = { where = \"a\" }\nkeep ="),
         ("keep =", "only_if = [{ via = \"a\", when = \"b\" }]\nkeep ="),
     ] {

@@ -322,7 +322,7 @@ fn keys_that_cannot_be_replaced() {
       help: remove it, or use one of the keys known here: kind, table, deadline,
             keep, newest, per, by, where, unless, only_if, unless_referenced_by,
             with, clear, set, after, key, zone, schedule, every, jitter, window,
-            budget, brake, enabled
+            lag_max, budget, brake, enabled
 
     Error: config::unknown_key
 
@@ -336,7 +336,7 @@ fn keys_that_cannot_be_replaced() {
       help: remove it, or use one of the keys known here: kind, table, deadline,
             keep, newest, per, by, where, unless, only_if, unless_referenced_by,
             with, clear, set, after, key, zone, schedule, every, jitter, window,
-            budget, brake, enabled
+            lag_max, budget, brake, enabled
     "#);
 }
 
