@@ -17,6 +17,7 @@ mod output;
 mod queue;
 mod report;
 mod rows;
+mod serve;
 mod server;
 mod sim;
 mod statistics;
@@ -61,6 +62,8 @@ enum Bench {
     Leases(leases::Options),
     /// Queues on disk, beside streams of Redis.
     Queue(queue::Options),
+    /// What the daemon answers where it looks after a thousand policies; leases over HTTP, beside Redis and etcd.
+    Serve(serve::Options),
     /// The simulation of leases: whether every promise is kept, in bad weather.
     Sim(sim::Options),
 }
@@ -74,6 +77,7 @@ async fn main() -> ExitCode {
         Bench::Files(options) => files::run(&options, common).await,
         Bench::Leases(options) => leases::run(&options, common).await,
         Bench::Queue(options) => queue::run(&options, common).await,
+        Bench::Serve(options) => serve::run(&options, common).await,
         Bench::Sim(options) => sim::run(&options, common).await,
     };
     match done {

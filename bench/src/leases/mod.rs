@@ -4,10 +4,10 @@
 //! used; the others are servers on the loopback interface, which is how they are. The last case has no peer: leases that
 //! nobody gave back are swept by the engine, and a rate is asked for.
 
-mod case;
-mod etcd;
-mod ours;
-mod redis;
+pub(crate) mod case;
+pub(crate) mod etcd;
+pub(crate) mod ours;
+pub(crate) mod redis;
 mod sweep;
 
 use bygone_lease::LeaseStore;
