@@ -3,14 +3,14 @@
 
 use std::sync::{Arc, PoisonError};
 
-use bygone_core::Hindrance;
+use bygone_core::{Gate, Hindrance, TargetError};
 use futures_util::future::join_all;
 
 use super::{Daemon, NotTold, TurnSeen};
-use crate::estate::Estate;
+use crate::estate::{Estate, PolicyCard, SourceCard};
 use crate::inspection::{Explanation, Inspection};
 
-/// A gate of a source that lets nobody through now.
+/// A gate that lets nobody through now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedGate {
     /// What kind of gate it is.
@@ -31,8 +31,7 @@ impl Daemon {
     /// How a policy would go about its work.
     pub async fn explain(&self, policy: &str) -> Result<Explanation, NotTold> {
         let estate = self.estate();
-        let card = estate.policies().iter().find(|card| card.name == policy);
-        let source = &card.ok_or_else(|| NotTold::NoSuchPolicy(policy.to_owned()))?.source;
+        let source = &known_policy(&*estate, policy)?.source;
         let (looks, clock) = (&self.shared.explanations, &*self.shared.clock);
         looks.ask(policy, &estate, clock, self.alone(source, estate.explain(policy))).await
     }
@@ -51,11 +50,14 @@ impl Daemon {
     pub async fn closed_gates(&self, source: &str) -> Result<Vec<ClosedGate>, NotTold> {
         let estate = self.estate();
         let gates = known_source(&*estate, source)?.gates.clone();
-        let ask = async {
-            let asked = join_all(gates.iter().map(|gate| gate.closed())).await;
-            Ok(asked.into_iter().flatten().map(|closed| ClosedGate { by: closed.by, reason: closed.reason }).collect())
-        };
-        self.shared.gates.ask(source, &estate, &*self.shared.clock, ask).await
+        self.shared.source_gates.ask(source, &estate, &*self.shared.clock, closed(gates)).await
+    }
+
+    /// Which gates keep a policy from running, those of its source among them.
+    pub async fn closed_gates_of_policy(&self, policy: &str) -> Result<Vec<ClosedGate>, NotTold> {
+        let estate = self.estate();
+        let gates = known_policy(&*estate, policy)?.gates.clone();
+        self.shared.policy_gates.ask(policy, &estate, &*self.shared.clock, closed(gates)).await
     }
 
     /// Who was seen with the turn of a source, if anybody was.
@@ -64,7 +66,17 @@ impl Daemon {
     }
 }
 
-fn known_source<'a>(estate: &'a dyn Estate, source: &str) -> Result<&'a crate::SourceCard, NotTold> {
+async fn closed(gates: Vec<Arc<dyn Gate>>) -> Result<Vec<ClosedGate>, TargetError> {
+    let asked = join_all(gates.iter().map(|gate| gate.closed())).await;
+    Ok(asked.into_iter().flatten().map(|closed| ClosedGate { by: closed.by, reason: closed.reason }).collect())
+}
+
+fn known_policy<'a>(estate: &'a dyn Estate, policy: &str) -> Result<&'a PolicyCard, NotTold> {
+    let card = estate.policies().iter().find(|card| card.name == policy);
+    card.ok_or_else(|| NotTold::NoSuchPolicy(policy.to_owned()))
+}
+
+fn known_source<'a>(estate: &'a dyn Estate, source: &str) -> Result<&'a SourceCard, NotTold> {
     let card = estate.sources().iter().find(|card| card.name == source);
     card.ok_or_else(|| NotTold::NoSuchSource(source.to_owned()))
 }

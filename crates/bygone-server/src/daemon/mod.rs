@@ -80,7 +80,8 @@ struct Shared {
     turns: Turns,
     inspections: Answers<Inspection>,
     explanations: Answers<Explanation>,
-    gates: Answers<Vec<ClosedGate>>,
+    source_gates: Answers<Vec<ClosedGate>>,
+    policy_gates: Answers<Vec<ClosedGate>>,
     /// Whose turn it is to ask a source.
     asking: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -146,7 +147,8 @@ impl Daemon {
             turns: Turns::default(),
             inspections: Answers::default(),
             explanations: Answers::default(),
-            gates: Answers::default(),
+            source_gates: Answers::default(),
+            policy_gates: Answers::default(),
             asking: Mutex::default(),
         };
         shared.meter.expect(estate.policies());

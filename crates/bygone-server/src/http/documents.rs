@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::sources::GateDocument;
 use crate::daemon::{RunningPolicy, RunningSweep};
 use crate::ledger::{DayCount, Past, PastRun, Standing};
 use crate::watch::Alarm;
@@ -98,6 +99,8 @@ pub(super) struct PolicyDetail {
     pub(super) policy: PolicyDocument,
     /// What it does, in words for people.
     pub(super) meaning: String,
+    /// The gates that keep it from running now, of its own and of its source; null where that could not be told in time.
+    pub(super) closed_gates: Option<Vec<GateDocument>>,
     /// What it did on the last thirty days; those without anything are left out.
     pub(super) days: Vec<DayDocument>,
 }

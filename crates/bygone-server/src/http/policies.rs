@@ -42,7 +42,9 @@ pub(super) async fn show(State(app): State<App>, Name(name): Name) -> Result<Jso
     let meaning = known(&*app.daemon.estate(), &name)?.meaning.clone();
     let since = thirty_days_before(app.daemon.clock().now());
     let days = app.daemon.ledger().days(&name, since).await?.into_iter().map(Into::into).collect();
-    Ok(Json(PolicyDetail { policy, meaning, days }))
+    let closed_gates = app.daemon.closed_gates_of_policy(&name).await.ok();
+    let closed_gates = closed_gates.map(|gates| gates.into_iter().map(Into::into).collect());
+    Ok(Json(PolicyDetail { policy, meaning, closed_gates, days }))
 }
 
 /// What every policy did on the last thirty days, in their order.

@@ -404,6 +404,13 @@ async fn a_policy_is_shown_with_its_meaning_its_statements_and_what_somebody_sho
 }
 
 #[tokio::test]
+async fn a_policy_that_waits_says_for_what() {
+    let p = shelf(1);
+    let api = Api::over(Shelves::new(&[("a-p", &p, None)]).waiting("outside of its window")).await;
+    get(&api, "/policies/a-p").await.page(200, &["<strong>Waits: </strong>outside of its window."]);
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_the_configuration_stands_on_top() {
     let p = shelf(1);
     let api = Api::over(Shelves::new(&[("a-p", &p, None)])).await;

@@ -129,6 +129,12 @@ impl Shelves {
         self
     }
 
+    /// Its policies have a gate of their own that is closed.
+    pub(crate) fn waiting(mut self, reason: &str) -> Self {
+        self.cards.iter_mut().for_each(|card| card.gates.push(Arc::new(Shut(reason.to_owned()))));
+        self
+    }
+
     /// With a rest of so long after each page.
     pub(crate) fn resting(mut self, pause: Duration) -> Self {
         self.budget.pause = pause;

@@ -29,6 +29,14 @@ await page.addInitScript(() => {
   document.addEventListener('securitypolicyviolation', (event) => window.violated(`${event.violatedDirective} ${event.blockedURI}`));
 });
 
+// What stands in the way of people who do not see, or see little.
+async function judge(name) {
+  // By the debugger: the page's own policy lets no script in.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  for (const { id, nodes } of violations) wrong.push(`${name}: ${id}: ${nodes.map((node) => node.html)}`);
+}
+
 // Every page, by day and by night, wide and narrow.
 async function look(name) {
   for (const colorScheme of ['light', 'dark']) {
@@ -37,10 +45,7 @@ async function look(name) {
       await page.setViewportSize({ width, height: 700 });
       const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
       if (over > 0) wrong.push(`${name}: ${over} px too wide at ${width}`);
-      // By the debugger: the page's own policy lets no script in.
-      await page.evaluate(axe);
-      const { violations } = await page.evaluate(() => window.axe.run());
-      for (const { id, nodes } of violations) wrong.push(`${name}, ${colorScheme}, ${width}: ${id}: ${nodes.map((node) => node.html)}`);
+      await judge(`${name}, ${colorScheme}, ${width}`);
       if (pictures) await page.screenshot({ path: path.join(pictures, `${name}-${colorScheme}-${width}.png`) });
     }
   }
@@ -124,6 +129,7 @@ try {
   // The page moves by itself: nobody loads it again.
   await page.locator('#removed', { hasText: /^[1-9]\d$/ }).waitFor();
   must((await page.locator('.count .badge').innerText()) === 'running', 'the sweep is not watched while it runs');
+  await judge('a sweep that runs');
   await page.locator('.count .badge', { hasText: 'complete' }).waitFor();
   must((await page.locator('#removed').innerText()) === removed, 'the sweep does not tell what was removed');
   await look('sweep');

@@ -18,13 +18,12 @@ fn number(ledger: &Connection, sql: &str) -> u32 {
     ledger.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// A hundred thousand sweeps of a policy that ended a hundred days ago, one a millisecond; one of another; and one that was not
-/// ended, as its daemon was killed.
-fn age(ledger: &mut Connection) {
+/// Sweeps of a policy that ended a hundred days ago, one a millisecond; and one of another.
+fn age(ledger: &mut Connection, old: u32) {
     let change = ledger.transaction().unwrap();
     change
         .execute_batch(&format!(
-            "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {OLD})
+            "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {old})
              INSERT INTO sweep SELECT printf('00000000-0000-7000-8000-%012x', n), 0,
                                       (unixepoch() - 100 * 86400) * 1000 + n, 'schedule', 'complete', '{{}}' FROM n;
              INSERT INTO sweep SELECT '00000000-0000-6000-8000-000000000000', 0, 86400000, 'schedule', 'complete', '{{}}';
@@ -49,7 +48,7 @@ async fn old_history_goes_in_pages_also_over_a_kill_and_what_standings_need_stay
     end(serve(&world).0);
     let mut ledger = Connection::open(world.path("state").join("ledger.db")).unwrap();
     ledger.busy_timeout(Duration::from_secs(10)).unwrap();
-    age(&mut ledger);
+    age(&mut ledger, OLD);
     let (running, port) = serve(&world);
     let standing = ask(port, "GET /api/v1/policies/tokens", "", "");
     let plan = ask(port, "POST /api/v1/policies/bygone-history/plan", "", "");
@@ -89,6 +88,29 @@ async fn old_history_goes_in_pages_also_over_a_kill_and_what_standings_need_stay
     assert!(ask(port, "GET /policies/bygone-history", "", "").starts_with("HTTP/1.1 200"));
     end(running);
     assert_eq!(world.survivors().await, everyone(), "nothing else was swept");
+}
+
+#[tokio::test]
+async fn a_daemon_tells_more_of_its_history_than_goes_into_one_answer() {
+    let world = World::with_tokens(Engine::Sqlite).await;
+    end(serve(&world).0);
+    age(&mut Connection::open(world.path("state").join("ledger.db")).unwrap(), 450);
+    let (running, port) = serve(&world);
+    let daemon = format!("http://127.0.0.1:{port}");
+    let both = |flags: &[&str]| {
+        let flags = [&["history", "--format", "json"], flags].concat();
+        let kept = world.run(&[&flags[..], &["--state", "state"]].concat()).ends(0).json();
+        assert_eq!(world.run(&[&flags[..], &["--daemon", &daemon]].concat()).ends(0).json(), kept, "{flags:?}");
+        kept
+    };
+    let all = both(&["--limit", "1000"]);
+    let all = all["sweeps"].as_array().unwrap();
+    assert_eq!(all.len(), 451);
+    let newer = both(&["--limit", "250"]);
+    assert_eq!(newer["sweeps"].as_array().unwrap()[..], all[..250]);
+    let older = both(&["--limit", "250", "--before", newer["next_before"].as_str().unwrap()]);
+    assert_eq!((&older["sweeps"].as_array().unwrap()[..], older["next_before"].is_null()), (&all[250..], true));
+    end(running);
 }
 
 fn end(running: Running) {

@@ -30,7 +30,7 @@ pub(super) async fn show(
     Name(name): Name,
 ) -> Result<Page, Problem> {
     let now = app.daemon.clock().now();
-    let Json(PolicyDetail { policy, meaning, days }) = policies::show(State(app.clone()), Name(name.clone())).await?;
+    let Json(PolicyDetail { policy, meaning, closed_gates, days }) = policies::show(State(app.clone()), Name(name.clone())).await?;
     let wanted = Wanted { before: None, policy: Some(name.clone()), limit: SWEEPS };
     let past = app.daemon.ledger().list(wanted).await?;
     let alarms: Vec<_> = app.daemon.alarms().into_iter().filter(|alarm| alarm.policy == name).collect();
@@ -40,6 +40,7 @@ pub(super) async fn show(
         @if !meaning.is_empty() { p.lead { (meaning) } }
         (alarmed(&alarms, now))
         @if let Some(why) = policy.held { p.notice { strong { "Held back: " } (why) "." } }
+        @for gate in closed_gates.iter().flatten() { p.notice { strong { "Waits: " } (gate.reason) "." } }
         @if may_operate(&viewer) { (actions(&policy, app.daemon.is_paused())) }
         section aria-labelledby="standing" {
             h2 #standing { "How it stands" }

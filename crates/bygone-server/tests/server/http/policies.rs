@@ -49,6 +49,16 @@ async fn a_policy_that_runs_says_in_which_sweep() {
 }
 
 #[tokio::test]
+async fn a_policy_says_which_gates_keep_it_from_running() {
+    let p = shelf(1);
+    let api = Api::over(Shelves::new(&[("a-p", &p, None)])).await;
+    assert_eq!(api.get("/api/v1/policies/a-p").await.is(200).json()["closed_gates"], json!([]));
+    let api = Api::over(Shelves::new(&[("a-p", &p, None)]).waiting("the replica is behind")).await;
+    let told = api.get("/api/v1/policies/a-p").await.is(200).json();
+    assert_eq!(told["closed_gates"], json!([{ "by": "lag", "reason": "the replica is behind" }]));
+}
+
+#[tokio::test]
 async fn what_is_paused_is_held_until_it_is_resumed() {
     let (p, q) = (shelf(3), shelf(3));
     let api = Api::over(Shelves::new(&[("a-p", &p, None), ("a-q", &q, None)])).await;
