@@ -116,7 +116,7 @@ async fn a_lease_whose_reply_was_lost_is_ours() {
 
 /// Defect 18 of the original: nobody knows whether the lease was granted; asked again, the same one is found.
 #[tokio::test]
-async fn an_unknown_acquire_is_settled_by_asking_again() {
+async fn defect_18_an_unknown_acquire_is_settled_by_asking_again() {
     let memory = Arc::new(Memory::new());
     let clock = clock();
     let script = |request: Request<'_>| match request {

@@ -100,7 +100,7 @@ async fn release_is_idempotent() {
 
 /// Defect 18 of the original: whoever lost the reply waited on his own lease.
 #[tokio::test]
-async fn acquire_is_idempotent_by_its_request() {
+async fn defect_18_acquire_is_idempotent_by_its_request() {
     let shelf = Shelf::new().await;
     let request = Acquire { request: Some("r1".into()), ..ask("k", "a") };
     let first = shelf.store.acquire(&request).await.unwrap();
@@ -145,7 +145,7 @@ async fn options_that_would_break_promises_are_refused() {
 
 /// Defect 17 of the original: those who waited polled, in no order.
 #[tokio::test(start_paused = true)]
-async fn waiters_are_served_in_their_order_and_woken_by_a_release() {
+async fn defect_17_waiters_are_served_in_their_order_and_woken_by_a_release() {
     let store = LeaseStore::open(Memory::new(), Options::default()).await.unwrap();
     let lease = store.acquire(&ask("k", "first")).await.unwrap();
     let served = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -181,7 +181,7 @@ async fn waiting_ends_with_who_holds_it() {
 
 /// Defect 4 of the original: a crash between record and index left a lease that no sweep would ever find.
 #[tokio::test]
-async fn the_index_has_an_entry_before_the_record_is_there() {
+async fn defect_4_the_index_has_an_entry_before_the_record_is_there() {
     let shelf = Shelf::new().await;
     let lease = shelf.take("orders/42").await;
     let entry = "jobs/.lease-index/2026111812/orders~2F42";

@@ -109,7 +109,7 @@ async fn due_entries_cost_the_same_among_few_keys_and_among_many() {
 
 /// Defect 15 of the original: records of keys that nobody uses stayed for ever. And 14: their tokens began anew.
 #[tokio::test]
-async fn an_empty_record_goes_after_its_time_and_its_tokens_go_on() {
+async fn defect_15_an_empty_record_goes_after_its_time_and_its_tokens_go_on() {
     let shelf = Shelf::new().await;
     let lease = shelf.take("k").await;
     shelf.store.release(&lease).await.unwrap();
@@ -129,7 +129,7 @@ async fn an_empty_record_goes_after_its_time_and_its_tokens_go_on() {
 
 /// Defect 4 of the original: the entry of a live lease was dropped.
 #[tokio::test]
-async fn a_lease_that_was_extended_is_found_in_its_new_hour() {
+async fn defect_4_a_lease_that_was_extended_is_found_in_its_new_hour() {
     let shelf = Shelf::new().await;
     let ttl = Some(Duration::from_secs(30 * 60));
     let lease = shelf.store.acquire(&Acquire { ttl, ..ask("k", "a") }).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_lease_that_was_extended_is_found_in_its_new_hour() {
 
 /// Defect 5 of the original: an hour was dropped although something was left in it.
 #[tokio::test]
-async fn an_hour_goes_only_when_it_is_long_over_and_empty() {
+async fn defect_5_an_hour_goes_only_when_it_is_long_over_and_empty() {
     let shelf = Shelf::new().await;
     hold_with_state(&shelf, "k", Duration::from_secs(30)).await;
     let hours = async || {
@@ -217,7 +217,7 @@ async fn an_hour_into_which_somebody_enters_hours_late_stays_on_its_list() {
 
 /// Defect 6 of the original: whoever had much to do kept the others waiting. Defect 7: namespaces were known from memory.
 #[tokio::test]
-async fn namespaces_take_turns_and_are_found_after_a_restart() {
+async fn defect_7_namespaces_take_turns_and_are_found_after_a_restart() {
     let shelf = Shelf::new().await;
     for number in 0..30 {
         hold_with_state(&shelf, &format!("k{number:02}"), Duration::from_secs(30)).await;
@@ -342,7 +342,7 @@ async fn an_entry_that_is_needed_again_while_it_is_taken_away_stays() {
 
 /// Defect 5 of the original again: somebody enters into the hour behind the sweeper's back.
 #[tokio::test]
-async fn an_hour_into_which_somebody_enters_while_it_is_dropped_stays() {
+async fn defect_5_an_hour_into_which_somebody_enters_while_it_is_dropped_stays() {
     let shelf = Shelf::new().await;
     hold_with_state(&shelf, "k", Duration::from_secs(30)).await;
     shelf.pass(3 * HOUR);

@@ -164,7 +164,7 @@ async fn a_transaction_over_n_keys_costs_three_requests_a_key_and_three() {
 
 /// Defect 1 of the original, the worst: clearing an expired lease discarded what was committed and not yet applied.
 #[tokio::test]
-async fn what_was_committed_and_not_applied_outlives_the_lease() {
+async fn defect_1_what_was_committed_and_not_applied_outlives_the_lease() {
     for meet in 0..3 {
         let shelf = Shelf::new().await;
         publish(&shelf, "x", "100").await;
@@ -186,7 +186,6 @@ async fn what_was_committed_and_not_applied_outlives_the_lease() {
     }
 }
 
-/// Defect 2 of the original: a commit did not look whether everybody was still there.
 /// Found by the simulation: a key that had been read in its new version was described in the old one.
 #[tokio::test]
 async fn what_was_committed_and_not_applied_is_described_as_it_is_read() {
@@ -203,8 +202,9 @@ async fn what_was_committed_and_not_applied_is_described_as_it_is_read() {
     assert_eq!((found.version, &*found.state), (2, &b"2"[..]));
 }
 
+/// Defect 2 of the original: a commit did not look whether everybody was still there.
 #[tokio::test]
-async fn a_commit_without_one_of_its_participants_undoes_the_others() {
+async fn defect_2_a_commit_without_one_of_its_participants_undoes_the_others() {
     let shelf = Shelf::new().await;
     publish(&shelf, "x", "100").await;
     publish(&shelf, "y", "0").await;
@@ -221,7 +221,7 @@ async fn a_commit_without_one_of_its_participants_undoes_the_others() {
 
 /// Defect 3 of the original: a transaction that lived was rolled back.
 #[tokio::test]
-async fn keeping_a_lease_alive_keeps_its_transaction_alive() {
+async fn defect_3_keeping_a_lease_alive_keeps_its_transaction_alive() {
     let shelf = Shelf::new().await;
     let other = shelf.another_process().await;
     let txn = shelf.store.begin(None).unwrap();
@@ -296,7 +296,7 @@ async fn a_lease_in_a_transaction_ends_with_it_alone() {
 
 /// Defect 11 of the original: idle stores never finished their transactions.
 #[tokio::test]
-async fn the_sweeper_ends_what_nobody_comes_back_for() {
+async fn defect_11_the_sweeper_ends_what_nobody_comes_back_for() {
     let shelf = Shelf::new().await;
     publish(&shelf, "x", "100").await;
     let over = shelf.store.begin(None).unwrap();
