@@ -30,7 +30,8 @@ pub(super) async fn show(
     Name(name): Name,
 ) -> Result<Page, Problem> {
     let now = app.daemon.clock().now();
-    let Json(PolicyDetail { policy, meaning, closed_gates, days }) = policies::show(State(app.clone()), Name(name.clone())).await?;
+    let Json(PolicyDetail { policy, meaning, closed_gates, days }) =
+        policies::show(State(app.clone()), Name(name.clone())).await?;
     let wanted = Wanted { before: None, policy: Some(name.clone()), limit: SWEEPS };
     let past = app.daemon.ledger().list(wanted).await?;
     let alarms: Vec<_> = app.daemon.alarms().into_iter().filter(|alarm| alarm.policy == name).collect();
