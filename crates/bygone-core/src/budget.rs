@@ -1,5 +1,6 @@
 //! The bounds of a run.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// The most items a page may examine when the policy names no other limit.
@@ -20,6 +21,8 @@ pub struct Budget {
     pub run_time: Option<Duration>,
     /// The rest between two pages.
     pub pause: Duration,
+    /// How many pages may be swept side by side, where the target can be parted.
+    pub workers: NonZeroUsize,
 }
 
 impl Default for Budget {
@@ -31,6 +34,7 @@ impl Default for Budget {
             requests: None,
             run_time: None,
             pause: Duration::ZERO,
+            workers: NonZeroUsize::MIN,
         }
     }
 }

@@ -71,12 +71,14 @@ pub struct MemoryTarget {
     policy: String,
     shelf: Shelf,
     keep: SignedDuration,
+    /// The places that it keeps to: behind the first, up to the second.
+    part: (Option<String>, Option<String>),
 }
 
 impl MemoryTarget {
     /// A policy that removes from the shelf what is past its deadline.
     pub fn new(policy: impl Into<String>, shelf: Shelf) -> Self {
-        Self { policy: policy.into(), shelf, keep: SignedDuration::ZERO }
+        Self { policy: policy.into(), shelf, keep: SignedDuration::ZERO, part: (None, None) }
     }
 
     /// The same, with a time to keep items after their deadline.
@@ -88,11 +90,15 @@ impl MemoryTarget {
 
     /// The bygone items behind the cursor, in order.
     fn due(&self, items: &BTreeMap<String, Item>, boundary: Boundary, cursor: Option<&Cursor>) -> Vec<(String, Item)> {
+        let (begin, end) = &self.part;
         let mut due: Vec<_> = items
             .values()
             .filter_map(|item| item.deadline.map(|deadline| (position(deadline, &item.key), deadline, item)))
             .filter(|(place, deadline, _)| {
-                boundary.passed(*deadline, self.keep) && cursor.is_none_or(|c| place.as_str() > c.as_str())
+                boundary.passed(*deadline, self.keep)
+                    && cursor.is_none_or(|c| place.as_str() > c.as_str())
+                    && begin.as_ref().is_none_or(|begin| place > begin)
+                    && end.as_ref().is_none_or(|end| place <= end)
             })
             .map(|(place, _, item)| (place, item.clone()))
             .collect();
@@ -133,6 +139,25 @@ impl Target for MemoryTarget {
 
     async fn holds_at_least(&mut self, items: u64) -> Result<bool, TargetError> {
         Ok(self.shelf.lock().len() as u64 >= items)
+    }
+
+    async fn parts(&mut self, boundary: Boundary, workers: usize) -> Result<Vec<Box<dyn Target>>, TargetError> {
+        let places: Vec<String> =
+            self.due(&self.shelf.lock(), boundary, None).into_iter().map(|(place, _)| place).collect();
+        if places.len() < 2 || workers < 2 {
+            return Ok(Vec::new());
+        }
+        let mut parts: Vec<Box<dyn Target>> = Vec::new();
+        let mut begin = None;
+        let chunks: Vec<_> = places.chunks(places.len().div_ceil(workers)).collect();
+        for (at, chunk) in chunks.iter().enumerate() {
+            // What comes later belongs to the last.
+            let end = chunk.last().cloned().filter(|_| at + 1 < chunks.len());
+            let part = (std::mem::replace(&mut begin, end.clone()), end);
+            let (policy, shelf) = (self.policy.clone(), self.shelf.clone());
+            parts.push(Box::new(Self { policy, shelf, keep: self.keep, part }));
+        }
+        Ok(parts)
     }
 
     async fn page(&mut self, request: PageRequest<'_>) -> Result<Page, TargetError> {

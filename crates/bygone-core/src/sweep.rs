@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field};
 use uuid::Uuid;
 
+use crate::ground::Ground;
 use crate::policy_run::PolicyRun;
 use crate::{
     Boundary, Brake, Budget, Clock, ErrorKind, Event, Gate, Observer, Outcome, PolicyReport, Report, SweepOutcome,
@@ -199,8 +200,10 @@ impl Sweep {
         match &mut job.target {
             Ok(target) if !self.cancel.is_cancelled() => {
                 let (clock, observer) = (&*self.clock, &*self.observer);
-                let run = PolicyRun::new(clock, observer, &self.cancel, self.boundary, &job.budget, lane.spent);
-                run.through(&job.gates).run(&mut **target, job.consent, report).await;
+                let began = started.saturating_sub(lane.spent);
+                let ground =
+                    Ground::new(clock, observer, &self.cancel, &job.gates, self.boundary, &job.budget, began, report);
+                PolicyRun::on(ground).run(&mut **target, job.consent).await;
             }
             Ok(_) => report.outcome = Outcome::Cancelled,
             Err(error) => record_error(report, error),

@@ -35,6 +35,13 @@ pub trait Target: Send {
         Ok(None)
     }
 
+    /// Parts that can be swept side by side, no more than `workers`: together they are what is left of this target, and
+    /// no two hold the same item. Empty where it cannot be parted, or where that would gain nothing. Asked before the
+    /// first page; afterwards pages are asked of the parts alone.
+    async fn parts(&mut self, _boundary: Boundary, _workers: usize) -> Result<Vec<Box<dyn Target>>, TargetError> {
+        Ok(Vec::new())
+    }
+
     /// Sweeps one page.
     async fn page(&mut self, request: PageRequest<'_>) -> Result<Page, TargetError>;
 

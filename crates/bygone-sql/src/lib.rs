@@ -33,6 +33,7 @@ mod newest;
 mod order;
 mod page;
 mod partitions;
+mod parts;
 mod plan;
 mod policy;
 mod preflight;

@@ -21,6 +21,8 @@ pub(crate) struct PageSweep<'a> {
     pub(crate) binding: &'a Binding,
     pub(crate) choice: &'a Choice,
     pub(crate) place: &'a Place,
+    /// Where the part ends that it keeps to.
+    pub(crate) end: Option<&'a Value>,
     pub(crate) cutoff: Timestamp,
     pub(crate) limit: u64,
 }
@@ -34,9 +36,11 @@ impl PageSweep<'_> {
         }
         let axis = &self.choice.axis;
         let lead = (self.choice.walk == Walk::Slices).then(|| self.binding.lead()).flatten();
-        let end = lead.and_then(|(column, _)| column.cutoff(self.cutoff));
+        let end = self.end.cloned().or_else(|| lead.and_then(|(column, _)| column.cutoff(self.cutoff)));
         let found = source.query(&self.binding.bound(axis, &self.place.position, rows, end.as_ref())).await?;
-        let Some(mut row) = found.into_iter().next().map(Row::into_iter) else { return Ok((Upper::End, None)) };
+        let Some(mut row) = found.into_iter().next().map(Row::into_iter) else {
+            return Ok((self.end.cloned().map_or(Upper::End, Upper::Below), None));
+        };
         let (value, same) = (row.next().unwrap_or(Value::Null), row.next().is_some_and(|same| same.truth()));
         Ok(if same {
             // More rows of one value than the page may look at: that value has pages of its own.

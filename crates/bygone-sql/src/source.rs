@@ -71,6 +71,11 @@ impl Source {
         Ok(source)
     }
 
+    /// The same database by another connection.
+    pub(crate) async fn beside(&self) -> Result<Self, SqlError> {
+        Self::open(self.options.clone()).await
+    }
+
     /// For several policies to share.
     pub fn shared(self) -> SharedSource {
         Arc::new(Mutex::new(self))

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::page::PageSweep;
 use crate::partitions::Partition;
+use crate::parts::Part;
 use crate::policy::RowPolicy;
 use crate::query::Query;
 use crate::source::{SharedSource, Source};
@@ -33,21 +34,25 @@ const SAMPLE_ROWS: u64 = 200;
 
 /// A policy over the rows of a table.
 pub struct RowTarget {
-    policy: String,
-    source_name: String,
-    keep: SignedDuration,
-    source: SharedSource,
+    pub(crate) policy: String,
+    pub(crate) source_name: String,
+    pub(crate) keep: SignedDuration,
+    pub(crate) source: SharedSource,
     pub(crate) binding: Binding,
-    choice: Option<Choice>,
+    pub(crate) choice: Option<Choice>,
+    /// The range that it keeps to; `None` for the whole table.
+    pub(crate) part: Option<Part>,
     /// What the survey counted, and up to where.
-    surveyed: Option<(u64, Timestamp)>,
+    pub(crate) surveyed: Option<(u64, Timestamp)>,
     /// What the table was like when the policy was bound, and pages since somebody looked.
-    fingerprint: String,
-    pages_unseen: u32,
+    pub(crate) fingerprint: String,
+    pub(crate) pages_unseen: u32,
     /// Partitions that a survey found to be past as a whole.
     pub(crate) past_partitions: Vec<Partition>,
     /// Those that could not go as a whole: their rows go one by one.
-    kept_partitions: Vec<String>,
+    pub(crate) kept_partitions: Vec<String>,
+    /// What a person should know of the pages.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Where the next page begins. The end of a heap is fixed by the first page: what is appended later is new.
@@ -70,11 +75,13 @@ impl RowTarget {
             source: SharedSource::clone(source),
             binding,
             choice: None,
+            part: None,
             surveyed: None,
             fingerprint,
             pages_unseen: 0,
             past_partitions: Vec::new(),
             kept_partitions: Vec::new(),
+            warnings: Vec::new(),
         })
     }
 
@@ -195,7 +202,9 @@ impl RowTarget {
         }
         let Some(choice) = self.choice.clone() else { return Ok(Page::default()) };
         let place = self.place(source, &choice, request.cursor).await?;
-        let sweep = PageSweep { binding: &self.binding, choice: &choice, place: &place, cutoff, limit: request.limit };
+        let end = self.part.as_ref().and_then(|part| part.end.value());
+        let sweep =
+            PageSweep { binding: &self.binding, choice: &choice, place: &place, end, cutoff, limit: request.limit };
         let (tally, next) = match request.care {
             Care::Swift => sweep.swift(source).await?,
             Care::Careful => sweep.careful(source).await?,
@@ -210,14 +219,12 @@ impl RowTarget {
             return serde_json::from_str(cursor.as_str())
                 .map_err(|error| TargetError::new(ErrorKind::Failed, "the cursor cannot be read").with_source(error));
         }
+        if let Some(Part { begin, end }) = &self.part {
+            return Ok(Place { position: begin.clone(), end_block: end.block() });
+        }
         let end_block = match (choice.walk, &self.binding.table.storage) {
             (Walk::Heap, Storage::Heap { block_bytes, .. }) => {
-                let text = "SELECT pg_catalog.pg_relation_size(";
-                let query = Query::new(Engine::Postgres, text)
-                    .bind(Value::from(self.binding.table.quoted.as_str()), Some("regclass"))
-                    .sql(")");
-                let rows = source.query(&query).await?;
-                Some(first_count(&rows).unwrap_or(0).div_ceil(*block_bytes))
+                Some(self.binding.heap_blocks(source, *block_bytes).await?)
             }
             _ => None,
         };
@@ -297,6 +304,28 @@ impl Target for RowTarget {
         Ok(page)
     }
 
+    async fn parts(&mut self, boundary: Boundary, workers: usize) -> Result<Vec<Box<dyn Target>>, TargetError> {
+        let Some(cutoff) = self.cutoff(boundary) else { return Ok(Vec::new()) };
+        let shared = SharedSource::clone(&self.source);
+        let mut source = shared.lock().await;
+        let ranges = self.ranges(&mut source, cutoff, workers).await?;
+        let mut parts: Vec<Box<dyn Target>> = Vec::new();
+        if ranges.len() < 2 {
+            return Ok(parts);
+        }
+        for range in ranges {
+            match source.beside().await {
+                Ok(beside) => parts.push(Box::new(self.over(beside, range))),
+                // One worker does all of it, only later.
+                Err(error) => {
+                    self.warnings.push(format!("swept by one worker: no other connection could be had: {error}"));
+                    return Ok(Vec::new());
+                }
+            }
+        }
+        Ok(parts)
+    }
+
     async fn tidy(&mut self) -> Result<(), TargetError> {
         let shared = SharedSource::clone(&self.source);
         let mut source = shared.lock().await;
@@ -334,6 +363,10 @@ impl Target for RowTarget {
         Ok(())
     }
 
+    fn warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
     async fn lag(&mut self, boundary: Boundary) -> Result<Option<SignedDuration>, TargetError> {
         let Some(cutoff) = self.cutoff(boundary) else { return Ok(None) };
         let shared = SharedSource::clone(&self.source);
@@ -360,6 +393,18 @@ impl RowTarget {
     /// The walk, once a survey has chosen it.
     pub(crate) fn choice(&self) -> Option<&Choice> {
         self.choice.as_ref()
+    }
+}
+
+impl Binding {
+    /// How many blocks the heap has now. What is appended later is new.
+    pub(crate) async fn heap_blocks(&self, source: &mut Source, block_bytes: u64) -> Result<u64, SqlError> {
+        let text = "SELECT pg_catalog.pg_relation_size(";
+        let size = Query::new(Engine::Postgres, text)
+            .bind(Value::from(self.table.quoted.as_str()), Some("regclass"))
+            .sql(")");
+        let rows = source.query(&size).await?;
+        Ok(first_count(&rows).unwrap_or(0).div_ceil(block_bytes))
     }
 }
 

@@ -9,3 +9,4 @@ mod gates;
 mod policies;
 mod purity;
 mod scripted;
+mod workers;

@@ -245,6 +245,7 @@ pub(crate) fn budget(policy: &Policy) -> Budget {
         requests: budget.requests,
         run_time: budget.run_time.map(unsigned),
         pause: unsigned(budget.pause),
+        workers: budget.workers,
     }
 }
 

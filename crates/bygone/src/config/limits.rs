@@ -4,6 +4,8 @@
 //! before the default, so that one key can be changed without repeating the
 //! others.
 
+use std::num::NonZeroUsize;
+
 use jiff::SignedDuration;
 
 use super::error::{Code, Findings, Problem};
@@ -13,6 +15,9 @@ use super::values::Located;
 
 const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
+
+/// The most workers of a policy.
+const WORKERS_MAX: usize = 16;
 
 /// The longest timeout: PostgreSQL counts milliseconds in 31 bits.
 const TIMEOUT_MAX: SignedDuration = SignedDuration::from_hours(24 * 24);
@@ -26,6 +31,7 @@ pub(super) struct BudgetLayer {
     requests: Option<u64>,
     run_time: Option<SignedDuration>,
     pause: Option<SignedDuration>,
+    workers: Option<NonZeroUsize>,
 }
 
 impl BudgetLayer {
@@ -40,6 +46,7 @@ impl BudgetLayer {
             requests: at_least_one("requests", raw.requests, findings),
             run_time: positive("run_time", raw.run_time, findings),
             pause: raw.pause.map(|pause| pause.value),
+            workers: workers(raw.workers, findings),
         }
     }
 
@@ -52,6 +59,7 @@ impl BudgetLayer {
             requests: self.requests.or(file.requests),
             run_time: self.run_time.or(file.run_time),
             pause: self.pause.or(file.pause).unwrap_or(SignedDuration::ZERO),
+            workers: self.workers.or(file.workers).unwrap_or(NonZeroUsize::MIN),
         }
     }
 }
@@ -97,6 +105,18 @@ fn fraction(raw: Option<Located<f64>>, findings: &mut Findings) -> Option<f64> {
         .help("0.5 is half of the table; with 1.0 any part of it may go");
     findings.add(span, problem);
     None
+}
+
+fn workers(raw: Option<Located<u64>>, findings: &mut Findings) -> Option<NonZeroUsize> {
+    let Located { value, span } = raw?;
+    let workers = usize::try_from(value).ok().and_then(NonZeroUsize::new).filter(|workers| workers.get() <= WORKERS_MAX);
+    if workers.is_none() {
+        let problem = Problem::new(Code::BadValue, format!("`workers` must be 1 to {WORKERS_MAX}"))
+            .label("out of range")
+            .help("each worker is a connection and a process of the server: 2 make use of a second core");
+        findings.add(span, problem);
+    }
+    workers
 }
 
 fn at_least_one(key: &str, raw: Option<Located<u64>>, findings: &mut Findings) -> Option<u64> {

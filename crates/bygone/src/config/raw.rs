@@ -161,6 +161,10 @@ pub(super) struct RawBudget {
     pub(super) run_time: Option<Located<SignedDuration>>,
     /// The rest between two pages. Default: "0s".
     pub(super) pause: Option<Located<SignedDuration>>,
+    /// How many pages may be swept side by side, by a connection each: tables
+    /// of PostgreSQL, where it pays. Default: 1.
+    #[schemars(range(min = 1, max = 16))]
+    pub(super) workers: Option<Located<u64>>,
 }
 
 impl ReadTable for RawBudget {
@@ -175,6 +179,7 @@ impl ReadTable for RawBudget {
             requests: fields.optional("requests"),
             run_time: fields.optional("run_time"),
             pause: fields.optional("pause"),
+            workers: fields.optional("workers"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use bygone_core::{ScheduleError, Window};
@@ -115,6 +116,8 @@ pub(crate) struct Budget {
     pub(crate) run_time: Option<SignedDuration>,
     /// The rest between two pages.
     pub(crate) pause: SignedDuration,
+    /// How many pages may be swept side by side.
+    pub(crate) workers: NonZeroUsize,
 }
 
 /// When a run is refused because it would remove too much.

@@ -81,6 +81,8 @@ const POLICY_LINES: &[(Code, &[&str])] = &[
             "budget = { page = 0 }",
             "budget = { items = 0 }",
             "budget = { requests = 0 }",
+            "budget = { workers = 0 }",
+            "budget = { workers = 17 }",
             "budget = { page = -1 }",
             "budget = { page = 9223372036854775808 }",
             "budget = { page_time = \"0s\" }",

@@ -1,5 +1,7 @@
 //! Files that are taken, and what becomes of them.
 
+use std::num::NonZeroUsize;
+
 use jiff::SignedDuration;
 
 use super::super::model::Budget;
@@ -38,6 +40,7 @@ fn what_is_left_out_has_its_default() {
         requests: None,
         run_time: None,
         pause: SignedDuration::ZERO,
+        workers: NonZeroUsize::MIN,
     };
     assert_eq!(policy.budget, budget);
     let brake = Brake { fraction: 0.5, over_items: 1000, max_items: None };
@@ -100,7 +103,7 @@ fn every_form_of_deadline() {
 fn the_policy_goes_before_the_file_key_by_key() {
     let text = format!(
         "{}budget = {{ page = 10, pause = \"1s\" }}\nbrake = {{ fraction = 1 }}\n\
-         [budget]\npage = 20\nitems = 30\npage_time = \"10ms\"\n\
+         [budget]\npage = 20\nitems = 30\npage_time = \"10ms\"\nworkers = 2\n\
          [brake]\nfraction = 0.1\nover_items = 0\nmax_items = 7\n\
          [clock]\nskew_max = \"5s\"\n",
         with_policy_lines("")
@@ -115,6 +118,7 @@ fn the_policy_goes_before_the_file_key_by_key() {
         requests: None,
         run_time: None,
         pause: SignedDuration::from_secs(1),
+        workers: NonZeroUsize::new(2).unwrap(),
     };
     assert_eq!(policy.budget, budget);
     let brake = Brake { fraction: 1.0, over_items: 0, max_items: Some(7) };
