@@ -154,8 +154,8 @@ impl Target for MemoryTarget {
             // What comes later belongs to the last.
             let end = chunk.last().cloned().filter(|_| at + 1 < chunks.len());
             let part = (std::mem::replace(&mut begin, end.clone()), end);
-            let (policy, shelf) = (self.policy.clone(), self.shelf.clone());
-            parts.push(Box::new(Self { policy, shelf, keep: self.keep, part }));
+            let whole = Self::new(self.policy.clone(), self.shelf.clone()).keeping(self.keep);
+            parts.push(Box::new(Self { part, ..whole }));
         }
         Ok(parts)
     }

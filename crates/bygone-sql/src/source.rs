@@ -71,9 +71,9 @@ impl Source {
         Ok(source)
     }
 
-    /// The same database by another connection.
-    pub(crate) async fn beside(&self) -> Result<Self, SqlError> {
-        Self::open(self.options.clone()).await
+    /// How to open another connection to the same database.
+    pub(crate) fn options(&self) -> SourceOptions {
+        self.options.clone()
     }
 
     /// For several policies to share.

@@ -314,7 +314,7 @@ impl Target for RowTarget {
             return Ok(parts);
         }
         for range in ranges {
-            match source.beside().await {
+            match Source::open(source.options()).await {
                 Ok(beside) => parts.push(Box::new(self.over(beside, range))),
                 // One worker does all of it, only later.
                 Err(error) => {
@@ -400,9 +400,8 @@ impl Binding {
     /// How many blocks the heap has now. What is appended later is new.
     pub(crate) async fn heap_blocks(&self, source: &mut Source, block_bytes: u64) -> Result<u64, SqlError> {
         let text = "SELECT pg_catalog.pg_relation_size(";
-        let size = Query::new(Engine::Postgres, text)
-            .bind(Value::from(self.table.quoted.as_str()), Some("regclass"))
-            .sql(")");
+        let size =
+            Query::new(Engine::Postgres, text).bind(Value::from(self.table.quoted.as_str()), Some("regclass")).sql(")");
         let rows = source.query(&size).await?;
         Ok(first_count(&rows).unwrap_or(0).div_ceil(block_bytes))
     }

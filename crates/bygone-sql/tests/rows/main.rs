@@ -18,4 +18,5 @@ mod tls;
 mod torture;
 mod turn;
 mod walks;
+mod workers;
 mod world;

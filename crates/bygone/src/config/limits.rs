@@ -109,7 +109,8 @@ fn fraction(raw: Option<Located<f64>>, findings: &mut Findings) -> Option<f64> {
 
 fn workers(raw: Option<Located<u64>>, findings: &mut Findings) -> Option<NonZeroUsize> {
     let Located { value, span } = raw?;
-    let workers = usize::try_from(value).ok().and_then(NonZeroUsize::new).filter(|workers| workers.get() <= WORKERS_MAX);
+    let workers =
+        usize::try_from(value).ok().and_then(NonZeroUsize::new).filter(|workers| workers.get() <= WORKERS_MAX);
     if workers.is_none() {
         let problem = Problem::new(Code::BadValue, format!("`workers` must be 1 to {WORKERS_MAX}"))
             .label("out of range")
