@@ -121,6 +121,11 @@ impl Stage {
         statements
     }
 
+    /// The statement that takes a hundred rows of one value.
+    fn some_of(&self, value: &Value) -> Query {
+        self.target.binding.remove_some(&self.choice().axis, value, cutoff(), 100).unwrap()
+    }
+
     /// Every statement of a page that finds rows by their keys, for one row and for many.
     async fn by_key(&self) -> Vec<Query> {
         let binding = &self.target.binding;

@@ -67,8 +67,8 @@ impl PageSweep<'_> {
             return self.careful(source).await;
         }
         let (upper, next) = self.range(source, self.limit).await?;
-        if matches!(upper, Upper::At(_)) {
-            return self.list(source, &upper, next).await;
+        if let Upper::At(value) = &upper {
+            return self.some(source, value, &upper, next).await;
         }
         if !self.binding.family.is_empty() {
             return Ok((self.families(source, &upper).await?, next));
@@ -93,6 +93,28 @@ impl PageSweep<'_> {
         source.run(source.engine().begin()).await?;
         let answer = self.list_inside(source, upper, next).await;
         end(source, answer).await
+    }
+
+    /// Rows of a single value, of which there are more than the page may look at: as many as it may take, until the rest
+    /// is what others hold. That is gone through in order, so that each is counted once.
+    async fn some(
+        &self,
+        source: &mut Source,
+        value: &Value,
+        upper: &Upper,
+        next: Option<Position>,
+    ) -> Result<(Tally, Option<Position>), SqlError> {
+        let begun = matches!(&self.place.position, Position::After(..));
+        let some = self.binding.remove_some(&self.choice.axis, value, self.cutoff, self.limit).filter(|_| !begun);
+        let Some(statement) = some else { return self.list(source, upper, next).await };
+        let done = source.execute(&statement).await?;
+        if done >= self.limit {
+            return Ok((self.done(done), Some(Position::From(value.clone()))));
+        }
+        let rest = PageSweep { limit: self.limit - done, ..*self };
+        let (mut tally, next) = rest.list(source, upper, next).await?;
+        tally.add(&self.done(done));
+        Ok((tally, next))
     }
 
     /// Every family of a range at once.

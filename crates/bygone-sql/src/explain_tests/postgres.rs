@@ -74,6 +74,21 @@ async fn slices_go_by_the_index_of_the_deadline() {
     check(Walk::Slices, create, "n, TIME", native(), along, by_key).await;
 }
 
+/// To sort rows of one value for each page would be to read all of them for each page.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_one_value_are_taken_without_a_sort() {
+    let create =
+        "CREATE TABLE items (id bigint PRIMARY KEY, deadline date); CREATE INDEX by_deadline ON items (deadline)";
+    let values = format!("n, to_timestamp({BOUNDARY_S} + (n / 10000 - 20) * 86400)");
+    let stage = set(create, &values, Deadline::column("deadline")).await;
+    let statement = stage.some_of(&Value::from("2026-11-01"));
+    let plan = stage.explain(&statement).await;
+    for part in ["Index Scan using by_deadline", "Index Cond: ((deadline", "Tid Scan on items"] {
+        assert!(plan.contains(part), "{part} in {}", short(&plan));
+    }
+    assert!(!plan.contains("Sort") && !plan.contains("Seq Scan"), "{}", short(&plan));
+}
+
 /// Identifiers are their own deadline: the primary key leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn identifiers_go_by_their_index() {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::bind::{Binding, KeyColumn};
+use crate::catalog::Storage;
 use crate::engine::Engine;
 use crate::family::Child;
 use crate::query::Query;
@@ -42,6 +43,23 @@ impl Binding {
     pub(crate) fn remove_range(&self, axis: &Axis, from: &Position, upper: &Upper, cutoff: Timestamp) -> Query {
         let query = lower(self.change(axis.index.as_deref(), cutoff), axis, from);
         self.due(upper_end(query, axis, upper).sql(" AND "), cutoff)
+    }
+
+    /// Removes bygone rows of one value along the axis that nobody else holds, no more than `limit` and in no order: an
+    /// index on the deadline alone has none among them, so that every page would sort all that are left. PostgreSQL's
+    /// heaps only; `None` elsewhere, where the order of the index goes on with the key.
+    ///
+    /// The whole test stands where the rows are locked. Beside the places it would be taken for a better way to find them.
+    pub(crate) fn remove_some(&self, axis: &Axis, value: &Value, cutoff: Timestamp, limit: u64) -> Option<Query> {
+        let plain = matches!(self.table.storage, Storage::Heap { ranges: true, .. }) && self.family.is_empty();
+        if !plain {
+            return None;
+        }
+        let text = format!("ctid = ANY(ARRAY(SELECT ctid FROM {} WHERE ", self.table.quoted);
+        let query = self.change(axis.index.as_deref(), cutoff).sql(text);
+        let some = upper_end(lower(query, axis, &Position::From(value.clone())), axis, &Upper::At(value.clone()));
+        let some = self.due(some.sql(" AND "), cutoff).sql(" LIMIT ").bind(Value::from(limit), self.int8());
+        Some(some.sql(" FOR UPDATE SKIP LOCKED))"))
     }
 
     /// Locks every bygone row of a range and counts them: what points at a locked row now cannot come any more, so that

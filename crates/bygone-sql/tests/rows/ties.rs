@@ -119,3 +119,33 @@ async fn cursors_keep_every_digit_of_a_number() {
     let report = sweep(target, Budget { page_items_max: 1, ..Budget::default() }).await;
     assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 400), "{report:?}");
 }
+
+/// A day of a `date` is one value of many rows. Those are taken in no order, since an index on the day alone has none among
+/// them and each page would sort all that are left; what others hold is gone through in order at the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_rows_of_one_day_are_taken_as_they_come() {
+    let world = World::with(
+        Engine::Postgres,
+        "CREATE TABLE items (id bigint PRIMARY KEY, deadline date); \
+         INSERT INTO items SELECT n, CASE WHEN n <= 5000 THEN date '2026-11-01' ELSE date '2026-11-16' END \
+         FROM generate_series(1, 6000) AS n; CREATE INDEX by_deadline ON items (deadline); ANALYZE items",
+    )
+    .await;
+    let (mut other, mut client) = (world.client().await, world.client().await);
+    other.run("BEGIN").await;
+    other.rows("SELECT 1 FROM items WHERE id % 1000 = 7 FOR UPDATE").await;
+    let by_day = policy("items", Deadline::column("deadline"));
+    let budget = Budget { page_items_max: 300, items: Some(100_000), ..Budget::default() };
+    let report = sweep(world.bind(&by_day).await.unwrap(), budget).await;
+    let tally = &report.tally;
+    assert_eq!((report.outcome, &report.error), (Outcome::Complete, &None), "{report:?}");
+    assert_eq!((tally.removed, tally.kept_back.locked, tally.examined), (4_995, 5, 5_000), "each is counted once");
+    let left = client.texts("SELECT id FROM items WHERE deadline < '2026-11-15' ORDER BY id").await;
+    assert_eq!(left, ["7", "1007", "2007", "3007", "4007"]);
+    assert_eq!(client.number("SELECT count(*) FROM items WHERE id > 5000").await, 1_000);
+    other.run("COMMIT").await;
+    assert_eq!(world.sweep(&by_day).await.tally.removed, 5);
+    // A page that sorts reads every row of the day that is left.
+    let read = client.number("SELECT idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'items'").await;
+    assert!(read < 40_000, "{read} rows were read to remove 5,000");
+}

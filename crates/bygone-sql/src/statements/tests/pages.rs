@@ -48,6 +48,7 @@ fn careful(binding: &Binding, keys: &[Row]) -> String {
     if binding.engine() != Engine::Sqlite {
         queries.insert(2, binding.lock(keys, cutoff()));
     }
+    queries.extend(binding.remove_some(axis, &Value::from("a"), cutoff(), 100));
     all(&queries)
 }
 
@@ -248,6 +249,9 @@ fn careful_pages() {
 
     DELETE FROM "public"."sessions" WHERE "id" IN ($1::bigint, $2::bigint, $3::bigint) AND "expires_at" >= $4 AND "expires_at" < $5
     -- 1, 2, 3, -62135596800000000 us, 1794744000000000 us
+
+    DELETE FROM "public"."sessions" WHERE ctid = ANY(ARRAY(SELECT ctid FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND "expires_at" = $2::timestamp with time zone AND "expires_at" >= $3 AND "expires_at" < $4 LIMIT $5::int8 FOR UPDATE SKIP LOCKED))
+    -- 'a', 'a', -62135596800000000 us, 1794744000000000 us, 100
     "#);
     assert_snapshot!(careful(&binding(Engine::MySql), &one_key()), @"
     SELECT CAST(`expires_at` AS CHAR), `id`, `id` FROM `app`.`sessions` FORCE INDEX (`by_expiry`) WHERE `expires_at` >= ? AND (`expires_at` > ? OR `id` > ?) AND `expires_at` < ? AND `expires_at` >= ? AND `expires_at` < ? AND MONTH(`expires_at`) > 0 AND DAYOFMONTH(`expires_at`) > 0 ORDER BY `app`.`sessions`.`expires_at`, `app`.`sessions`.`id` LIMIT ?
@@ -297,6 +301,9 @@ fn careful_pages_by_a_key_of_two_columns() {
 
     DELETE FROM "public"."sessions" WHERE ("part", "id") IN (($1::bigint, $2::bigint), ($3::bigint, $4::bigint)) AND "expires_at" >= $5 AND "expires_at" < $6
     -- 1, 2, 3, 4, -62135596800000000 us, 1794744000000000 us
+
+    DELETE FROM "public"."sessions" WHERE ctid = ANY(ARRAY(SELECT ctid FROM "public"."sessions" WHERE "expires_at" >= $1::timestamp with time zone AND "expires_at" = $2::timestamp with time zone AND "expires_at" >= $3 AND "expires_at" < $4 LIMIT $5::int8 FOR UPDATE SKIP LOCKED))
+    -- 'a', 'a', -62135596800000000 us, 1794744000000000 us, 100
     "#);
     assert_snapshot!(careful_by_two_keys(Engine::MySql), @"
     SELECT CAST(`expires_at` AS CHAR), `part`, `id`, `part`, `id` FROM `app`.`sessions` FORCE INDEX (`by_expiry`) WHERE `expires_at` >= ? AND (`expires_at` > ? OR (`part` > ? OR (`part` = ? AND `id` > ?))) AND `expires_at` < ? AND `expires_at` >= ? AND `expires_at` < ? AND MONTH(`expires_at`) > 0 AND DAYOFMONTH(`expires_at`) > 0 ORDER BY `app`.`sessions`.`expires_at`, `app`.`sessions`.`part`, `app`.`sessions`.`id` LIMIT ?
