@@ -286,7 +286,7 @@ impl Target for RowTarget {
             if self.kept_partitions.contains(&partition.name) {
                 continue;
             }
-            if let Some(mut page) = self.binding.drop_partition(&mut source, &partition, items_max).await? {
+            if let Some(mut page) = self.binding.drop_partition(&mut source, &partition, cutoff, items_max).await? {
                 page.requests = source.requests() - before;
                 return Ok(Some(page));
             }
