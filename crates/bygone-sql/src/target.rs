@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bygone_core::{
-    Boundary, CAREFUL_ITEMS_MAX, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Target, TargetError,
+    Boundary, CAREFUL_ITEMS_MAX, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Tally, Target, TargetError,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -177,8 +177,8 @@ impl RowTarget {
 
     /// A policy was judged by the columns that the table had: when they change, it stops and is judged anew next time.
     async fn check_unchanged(&mut self, source: &mut Source) -> Result<(), TargetError> {
-        self.pages_unseen = 0;
         if self.binding.table.fingerprint(source).await? == self.fingerprint {
+            self.pages_unseen = 0;
             return Ok(());
         }
         let table = &self.binding.table.name;
@@ -300,6 +300,10 @@ impl Target for RowTarget {
         let mut source = shared.lock().await;
         let before = source.requests();
         let mut page = self.page_open(&mut source, request).await?;
+        // Where nothing more is found, the column may mean something else by now.
+        if page.next.is_none() && page.tally == Tally::default() && self.pages_unseen > 0 {
+            self.check_unchanged(&mut source).await?;
+        }
         page.requests = source.requests() - before;
         Ok(page)
     }
