@@ -27,6 +27,9 @@ const READ_WHOLE_ROWS_MAX: u64 = 1_000_000;
 const CHECKPOINT_PAGES: u64 = 16_000;
 /// Blocks nobody: what is being read or written stays in the log for the next time.
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(PASSIVE)";
+/// PostgreSQL forgets its statistics in a crash and notes when, which tells one life of a server from the next. Whoever
+/// resets them by hand makes a sweep say that it cannot know, which is the safe side.
+const LIFE: &str = "SELECT pg_catalog.pg_stat_get_bgwriter_stat_reset_time()::text";
 /// After so many pages somebody may have changed the table.
 const LOOK_PAGES: u32 = 16;
 /// How many neighbours in time are looked at to see how they lie.
@@ -53,6 +56,8 @@ pub struct RowTarget {
     pub(crate) kept_partitions: Vec<String>,
     /// What a person should know of the pages.
     pub(crate) warnings: Vec<String>,
+    /// The life of the server that the survey met.
+    pub(crate) life: Option<String>,
 }
 
 /// Where the next page begins. The end of a heap is fixed by the first page: what is appended later is new.
@@ -82,6 +87,7 @@ impl RowTarget {
             past_partitions: Vec::new(),
             kept_partitions: Vec::new(),
             warnings: Vec::new(),
+            life: None,
         })
     }
 
@@ -252,6 +258,10 @@ impl Target for RowTarget {
         let before = source.requests();
         self.check_unchanged(&mut source).await?;
         let mut survey = self.survey_open(&mut source, boundary).await?;
+        if source.engine() == Engine::Postgres {
+            let rows = source.query(&Query::new(Engine::Postgres, LIFE)).await?;
+            self.life = first_text(&rows);
+        }
         survey.requests = source.requests() - before;
         Ok(survey)
     }
@@ -353,9 +363,14 @@ impl Target for RowTarget {
             // A commit that waits makes all earlier ones of the log durable. It needs something to commit.
             Engine::Postgres => {
                 source.run("SET synchronous_commit = on").await?;
-                let mark = "SELECT pg_catalog.pg_logical_emit_message(true, 'bygone', 'settled')::text";
-                source.query(&Query::new(Engine::Postgres, mark)).await?;
+                let mark = ", pg_catalog.pg_logical_emit_message(true, 'bygone', 'settled')::text";
+                let rows = source.query(&Query::new(Engine::Postgres, LIFE).sql(mark)).await?;
                 source.run("SET synchronous_commit = off").await?;
+                // The log of a server that has crashed ends somewhere among the pages: the rest of them it has undone.
+                if self.life.is_some() && first_text(&rows) != self.life {
+                    return Err(TargetError::new(ErrorKind::Failed, "the server crashed while it was swept")
+                        .with_help("sweep again: what the crash has brought back goes then"));
+                }
             }
             // In the log, a checkpoint syncs; without it every commit was durable already, and this does nothing.
             Engine::Sqlite => {
@@ -413,6 +428,10 @@ impl Binding {
 
 pub(crate) fn first_count(rows: &[Row]) -> Option<u64> {
     rows.first().and_then(|row| row.first()).and_then(Value::count)
+}
+
+fn first_text(rows: &[Row]) -> Option<String> {
+    rows.first().and_then(|row| row.first()).and_then(Value::text).map(str::to_owned)
 }
 
 fn write_cursor(place: &Place) -> Cursor {
