@@ -6,7 +6,11 @@ use jiff::SignedDuration;
 use crate::ground::Ground;
 use crate::sweep::record_error;
 use crate::worker::Worker;
-use crate::{BrakeDecision, Care, Consent, ErrorKind, Event, KeptBack, Outcome, Survey, Target, TargetError};
+use crate::{Boundary, BrakeDecision, Care, Consent, ErrorKind, Event, KeptBack, Outcome, Survey, Target, TargetError};
+
+/// Pages were answered, so their items count as done; but the answers were of a source that may have forgotten them since.
+const UNSETTLED: &str =
+    "some of what was removed last may be there again: the source did not confirm that it outlives a crash";
 
 pub(crate) struct PolicyRun<'a> {
     ground: Ground<'a>,
@@ -39,6 +43,7 @@ impl<'a> PolicyRun<'a> {
             && let Err(error) = settle(target).await
         {
             record_error(ground.books().report, &error);
+            self.warn(vec![UNSETTLED.to_owned()]);
         }
         self.warn(target.warnings());
         self.measure_lag(target).await;
@@ -55,7 +60,7 @@ impl<'a> PolicyRun<'a> {
             books.items_left = books.items_left.saturating_sub(done);
             done
         };
-        let survey = target.survey(self.ground.boundary).await?;
+        let survey = survey(target, self.ground.boundary).await?;
         {
             let mut books = self.ground.books();
             books.report.requests += survey.requests;
@@ -176,6 +181,15 @@ impl<'a> PolicyRun<'a> {
             Ok(lag) => report.lag_seconds = lag.map_or(0, seconds),
             Err(error) => report.warnings.push(format!("the lag could not be read: {}", error.full_message())),
         }
+    }
+}
+
+/// While other policies were swept the connection may have been idle for long, and so have been lost: nothing is wrong
+/// with another one.
+async fn survey(target: &mut dyn Target, boundary: Boundary) -> Result<Survey, TargetError> {
+    match target.survey(boundary).await {
+        Err(error) if error.kind() == ErrorKind::Lost => target.survey(boundary).await,
+        surveyed => surveyed,
     }
 }
 

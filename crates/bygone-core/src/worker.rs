@@ -63,7 +63,11 @@ impl<'g, 'r> Worker<'g, 'r> {
                     if self.advance(page)? {
                         return Ok(Outcome::Complete);
                     }
-                    target.tidy().await?;
+                    match target.tidy().await {
+                        // Whether there is another connection is for the next page to find out.
+                        Err(error) if error.kind() == ErrorKind::Lost => {}
+                        tidied => tidied?,
+                    }
                     ground.rest(time).await;
                 }
                 Err(error) => {

@@ -57,7 +57,8 @@ impl Binding {
              JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
              JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = i.inhparent \
              JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0] \
-             WHERE i.inhparent = pg_catalog.to_regclass(";
+             WHERE pg_catalog.to_jsonb(i) ->> 'inhdetachpending' IS DISTINCT FROM 'true' \
+             AND i.inhparent = pg_catalog.to_regclass(";
         Query::new(Engine::Postgres, text)
         .bind(Value::from(self.table.quoted.as_str()), Some("text"))
         .sql(") AND p.partstrat = 'r' AND p.partnatts = 1 AND c.relkind = 'r' AND a.attname = ")
@@ -98,12 +99,13 @@ impl Binding {
         .sql(" ELSE FALSE END ORDER BY p.PARTITION_ORDINAL_POSITION")
     }
 
-    /// Drops a partition, unless a row of it has no deadline that can be read, it has too many rows, or the database
-    /// does not let it go.
+    /// Drops a partition, unless a row of it is not past or has no deadline that can be read, it has too many rows, or
+    /// the database does not let it go.
     pub(crate) async fn drop_partition(
         &self,
         source: &mut Source,
         partition: &Partition,
+        cutoff: Timestamp,
         items_max: u64,
     ) -> Result<Option<Page>, SqlError> {
         let table = &self.table.quoted;
@@ -113,7 +115,7 @@ impl Binding {
             _ => "BEGIN".to_owned(),
         };
         let dropped = match source.run(&begin).await {
-            Ok(()) => self.drop_inside(source, partition, items_max).await,
+            Ok(()) => self.drop_inside(source, partition, cutoff, items_max).await,
             Err(error) => Err(error),
         };
         let end = match (self.table.engine, &dropped) {
@@ -134,9 +136,10 @@ impl Binding {
         &self,
         source: &mut Source,
         partition: &Partition,
+        cutoff: Timestamp,
         items_max: u64,
     ) -> Result<Option<Page>, SqlError> {
-        let [column] = self.deadline.as_slice() else { return Ok(None) };
+        let Some((column, bound)) = self.partition_column(cutoff) else { return Ok(None) };
         let (quoted, name, engine) = (&partition.quoted, column.quoted(), self.table.engine);
         let (rows_of, drop) = if engine == Engine::MySql {
             let table = &self.table.quoted;
@@ -145,11 +148,18 @@ impl Binding {
             source.run(&format!("LOCK TABLE {quoted} IN SHARE ROW EXCLUSIVE MODE")).await?;
             (quoted.clone(), format!("DROP TABLE {quoted}"))
         };
+        // Before it was locked it may have been detached, to be kept elsewhere, or been given another range.
+        if !self.past_partitions(source, cutoff).await?.contains(partition) {
+            return Ok(None);
+        }
         let readable = column.readable().map(|readable| format!(" OR NOT ({readable})")).unwrap_or_default();
-        let unreadable = format!("SELECT count(*) FROM {rows_of} WHERE {name} IS NULL{readable} OR {name} < ");
-        let unreadable = Query::new(engine, unreadable).bind(column.floor(), column.cast());
+        let staying = format!("SELECT count(*) FROM {rows_of} WHERE {name} IS NULL{readable} OR {name} < ");
+        let staying = Query::new(engine, staying)
+            .bind(column.floor(), column.cast())
+            .sql(format!(" OR {name} >= "))
+            .bind(bound, column.cast());
         let counted = source.query(&Query::new(engine, format!("SELECT count(*) FROM {rows_of}"))).await?;
-        let (Some(rows), Some(0)) = (first_count(&counted), first_count(&source.query(&unreadable).await?)) else {
+        let (Some(rows), Some(0)) = (first_count(&counted), first_count(&source.query(&staying).await?)) else {
             return Ok(None);
         };
         if rows > items_max {

@@ -131,6 +131,7 @@ impl RowTarget {
             past_partitions: Vec::new(),
             kept_partitions: Vec::new(),
             warnings: Vec::new(),
+            life: self.life.clone(),
         }
     }
 }

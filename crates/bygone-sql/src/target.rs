@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bygone_core::{
-    Boundary, CAREFUL_ITEMS_MAX, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Target, TargetError,
+    Boundary, CAREFUL_ITEMS_MAX, Care, Cursor, ErrorKind, Page, PageRequest, Survey, Tally, Target, TargetError,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,9 @@ const READ_WHOLE_ROWS_MAX: u64 = 1_000_000;
 const CHECKPOINT_PAGES: u64 = 16_000;
 /// Blocks nobody: what is being read or written stays in the log for the next time.
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(PASSIVE)";
+/// PostgreSQL forgets its statistics in a crash and notes when, which tells one life of a server from the next. Whoever
+/// resets them by hand makes a sweep say that it cannot know, which is the safe side.
+const LIFE: &str = "SELECT pg_catalog.pg_stat_get_bgwriter_stat_reset_time()::text";
 /// After so many pages somebody may have changed the table.
 const LOOK_PAGES: u32 = 16;
 /// How many neighbours in time are looked at to see how they lie.
@@ -53,6 +56,8 @@ pub struct RowTarget {
     pub(crate) kept_partitions: Vec<String>,
     /// What a person should know of the pages.
     pub(crate) warnings: Vec<String>,
+    /// The life of the server that the survey met.
+    pub(crate) life: Option<String>,
 }
 
 /// Where the next page begins. The end of a heap is fixed by the first page: what is appended later is new.
@@ -82,6 +87,7 @@ impl RowTarget {
             past_partitions: Vec::new(),
             kept_partitions: Vec::new(),
             warnings: Vec::new(),
+            life: None,
         })
     }
 
@@ -177,8 +183,8 @@ impl RowTarget {
 
     /// A policy was judged by the columns that the table had: when they change, it stops and is judged anew next time.
     async fn check_unchanged(&mut self, source: &mut Source) -> Result<(), TargetError> {
-        self.pages_unseen = 0;
         if self.binding.table.fingerprint(source).await? == self.fingerprint {
+            self.pages_unseen = 0;
             return Ok(());
         }
         let table = &self.binding.table.name;
@@ -252,6 +258,10 @@ impl Target for RowTarget {
         let before = source.requests();
         self.check_unchanged(&mut source).await?;
         let mut survey = self.survey_open(&mut source, boundary).await?;
+        if source.engine() == Engine::Postgres {
+            let rows = source.query(&Query::new(Engine::Postgres, LIFE)).await?;
+            self.life = first_text(&rows);
+        }
         survey.requests = source.requests() - before;
         Ok(survey)
     }
@@ -286,7 +296,7 @@ impl Target for RowTarget {
             if self.kept_partitions.contains(&partition.name) {
                 continue;
             }
-            if let Some(mut page) = self.binding.drop_partition(&mut source, &partition, items_max).await? {
+            if let Some(mut page) = self.binding.drop_partition(&mut source, &partition, cutoff, items_max).await? {
                 page.requests = source.requests() - before;
                 return Ok(Some(page));
             }
@@ -300,6 +310,10 @@ impl Target for RowTarget {
         let mut source = shared.lock().await;
         let before = source.requests();
         let mut page = self.page_open(&mut source, request).await?;
+        // Where nothing more is found, the column may mean something else by now.
+        if page.next.is_none() && page.tally == Tally::default() && self.pages_unseen > 0 {
+            self.check_unchanged(&mut source).await?;
+        }
         page.requests = source.requests() - before;
         Ok(page)
     }
@@ -349,9 +363,14 @@ impl Target for RowTarget {
             // A commit that waits makes all earlier ones of the log durable. It needs something to commit.
             Engine::Postgres => {
                 source.run("SET synchronous_commit = on").await?;
-                let mark = "SELECT pg_catalog.pg_logical_emit_message(true, 'bygone', 'settled')::text";
-                source.query(&Query::new(Engine::Postgres, mark)).await?;
+                let mark = ", pg_catalog.pg_logical_emit_message(true, 'bygone', 'settled')::text";
+                let rows = source.query(&Query::new(Engine::Postgres, LIFE).sql(mark)).await?;
                 source.run("SET synchronous_commit = off").await?;
+                // The log of a server that has crashed ends somewhere among the pages: the rest of them it has undone.
+                if self.life.is_some() && first_text(&rows) != self.life {
+                    return Err(TargetError::new(ErrorKind::Failed, "the server crashed while it was swept")
+                        .with_help("sweep again: what the crash has brought back goes then"));
+                }
             }
             // In the log, a checkpoint syncs; without it every commit was durable already, and this does nothing.
             Engine::Sqlite => {
@@ -409,6 +428,10 @@ impl Binding {
 
 pub(crate) fn first_count(rows: &[Row]) -> Option<u64> {
     rows.first().and_then(|row| row.first()).and_then(Value::count)
+}
+
+fn first_text(rows: &[Row]) -> Option<String> {
+    rows.first().and_then(|row| row.first()).and_then(Value::text).map(str::to_owned)
 }
 
 fn write_cursor(place: &Place) -> Cursor {

@@ -79,6 +79,18 @@ impl AnyDatabase {
         }
     }
 
+    /// The same by way of another port of this machine: that of a proxy.
+    ///
+    /// # Panics
+    /// If it is a file.
+    pub fn url_through(&self, port: u16) -> String {
+        match self {
+            Self::Sqlite(_) => panic!("no way leads to a file through a port"),
+            Self::Postgres(database) => database.url_through(port),
+            Self::MariaDb(database) => database.url_through(port),
+        }
+    }
+
     /// A connection of another user of the database.
     ///
     /// # Panics

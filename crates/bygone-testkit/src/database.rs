@@ -49,6 +49,11 @@ impl<E: Engine> Database<E> {
         self.url_as(USER, &self.access.password)
     }
 
+    /// The same by way of another port of this machine: that of a proxy.
+    pub fn url_through(&self, port: u16) -> String {
+        Access { port, ..self.access.clone() }.url(E::SCHEME, USER, &self.access.password, &self.name)
+    }
+
     /// The URL for another user, or for a wrong password. Both are put in as they are: keep to
     /// letters and digits.
     pub fn url_as(&self, user: &str, password: &str) -> String {

@@ -5,6 +5,7 @@
 //! it and cleans up. It is in a process group of its own: an interrupt typed at the terminal, or a
 //! runner that kills the group of a slow test, reaches the owner and not the guardian.
 
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -17,6 +18,9 @@ use crate::process::Process;
 
 /// The file in a server's directory that says which process is the server: its id and its start.
 const PROCESS_FILE: &str = "process";
+
+/// By which POSIX has shells count the size of files.
+const FILE_BLOCK_BYTES: u64 = 512;
 
 /// Sets `started` to the start of process $1, as [`Process`] reads it; fails if it has ended.
 const STARTED_OF: &str = r#"
@@ -59,12 +63,19 @@ done
 "#;
 
 /// Arguments: process file, program, its arguments. The shell says who it is and then becomes the
-/// program, so there is no moment at which a server runs that its guardian does not know of.
+/// program, so there is no moment at which a server runs that its guardian does not know of. It may be told to write no
+/// file larger than so many blocks; the program then hears of an error instead of a signal that ends it.
 const LAUNCH: &str = r#"
 started_of $$ && echo "$$ $started" > "$1.new" && mv "$1.new" "$1" || exit 1
 shift
+[ -z "${BYGONE_TEST_FILE_BLOCKS-}" ] || { trap '' XFSZ; ulimit -f "$BYGONE_TEST_FILE_BLOCKS"; } || exit 1
 exec "$@"
 "#;
+
+/// What tells a program that is [`watched`] to write no larger files.
+pub(crate) fn file_limit(bytes: u64) -> (&'static str, OsString) {
+    ("BYGONE_TEST_FILE_BLOCKS", bytes.div_ceil(FILE_BLOCK_BYTES).to_string().into())
+}
 
 /// Sets a guardian beside the server of `directory`: once `owner` is gone it sends `stop`, kills
 /// what does not heed it, and removes the directory, and `around` it if nothing else is there.

@@ -11,6 +11,7 @@
 //!   own with other settings, which may be killed and restarted.
 //! - [`SeaweedFs`], [`Moto`] and [`Azurite`]: object stores, shared or of one's own in the same way, and a
 //!   [`TestBucket`] per test. A [`FaultProxy`] between a test and any of them cuts, delays and refuses.
+//! - [`Wire`]: a way to a database that is cut after so many bytes, or on which nobody gets through for a while.
 //! - [`Browser`]: what it takes to look at pages as people do.
 //! - [`Etcd`] and [`Redis`]: no test needs them; benches run beside them.
 //! - [`schemathesis`]: where the program is that tries an API by its OpenAPI document.
@@ -43,6 +44,7 @@ mod server;
 mod shared;
 mod sqlite;
 pub mod wait;
+mod wire;
 
 pub use any::{AnyDatabase, Kind};
 pub use browser::Browser;
@@ -61,3 +63,4 @@ pub use programs::schemathesis;
 pub use redis::{Redis, RedisService};
 pub use server::{Options, Server};
 pub use sqlite::Sqlite;
+pub use wire::{Cut, Way, Wire};

@@ -8,6 +8,7 @@ use crate::access::Access;
 use crate::database::Database;
 use crate::engine::{Engine, Service};
 use crate::error::{KitError, must};
+use crate::guardian;
 use crate::instance::{Instance, Invocation, Tenancy, temp_root};
 use crate::process::Process;
 use crate::shared::{self, Record};
@@ -26,11 +27,13 @@ pub struct Options {
     pub settings: Vec<(String, String)>,
     /// How long the start, or a recovery after [`Server::kill`], may take.
     pub start_limit: Duration,
+    /// How large a file the server may write, in bytes: as if the disk were full for what is larger.
+    pub file_bytes_max: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { settings: Vec::new(), start_limit: Duration::from_secs(60) }
+        Self { settings: Vec::new(), start_limit: Duration::from_secs(60), file_bytes_max: None }
     }
 }
 
@@ -139,6 +142,15 @@ impl<E: Service> Server<E> {
         }
     }
 
+    /// Stops the server in its own way, without waiting for its clients. The data stays: PostgreSQL leaves it as a crash
+    /// does, by an "immediate" shutdown.
+    ///
+    /// # Panics
+    /// If the server is shared: it is not the caller's to stop.
+    pub fn stop(&mut self) {
+        self.own().instance.stop();
+    }
+
     /// Starts the server again on the same port and data, stopping it first if it runs.
     ///
     /// # Panics
@@ -213,7 +225,8 @@ async fn serve<E: Service>(
 
 /// Runs the server of an instance until it answers, which for a crashed one is after recovery.
 async fn launch<E: Service>(instance: &mut Instance, access: &Access, options: &Options) -> Result<Process, KitError> {
-    let invocation = E::serve(instance, access, &options.settings)?;
+    let mut invocation = E::serve(instance, access, &options.settings)?;
+    invocation.environment.extend(options.file_bytes_max.map(guardian::file_limit));
     instance.launch(&invocation)?;
     let data = instance.data();
     let mut wait = Wait::up_to(options.start_limit);

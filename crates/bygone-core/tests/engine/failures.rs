@@ -1,5 +1,7 @@
 //! What the loop does about a page that fails.
 
+use std::sync::atomic::Ordering;
+
 use bygone_core::{Budget, CAREFUL_ITEMS_MAX, Care, ErrorKind, Outcome};
 
 use crate::scripted::{Scripted, Step};
@@ -90,6 +92,31 @@ async fn what_is_not_settled_is_not_claimed() {
     let report = target.run(Budget::default()).await;
     assert_eq!(report.outcome, Outcome::Failed);
     assert_eq!(report.error.as_deref(), Some("not settled"));
+    let [warning] = report.warnings.as_slice() else { panic!("{report:?}") };
+    assert!(warning.starts_with("some of what was removed last may be there again"), "{warning}");
+}
+
+/// Other policies may have taken an hour meanwhile, and somebody has closed what was idle.
+#[tokio::test]
+async fn a_connection_that_was_lost_before_the_survey_is_made_again() {
+    let target = Scripted::new([Step::Ends(4)]);
+    target.lost_in_survey.store(1, Ordering::SeqCst);
+    let report = target.run(Budget::default()).await;
+    assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 4), "{report:?}");
+
+    let target = Scripted::new([Step::Ends(4)]);
+    target.lost_in_survey.store(2, Ordering::SeqCst);
+    let report = target.run(Budget::default()).await;
+    assert_eq!((report.outcome, report.error_kind), (Outcome::Failed, Some(ErrorKind::Unreachable)), "{report:?}");
+    assert_eq!((report.tally.removed, target.asked().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_connection_that_is_lost_between_two_pages_is_made_again() {
+    let target = Scripted::new([Step::Removes(3), Step::Removes(2), Step::Ends(1)]);
+    target.lost_between.store(2, Ordering::SeqCst);
+    let report = target.run(Budget::default()).await;
+    assert_eq!((report.outcome, report.tally.removed, report.pages), (Outcome::Complete, 6, 3), "{report:?}");
 }
 
 #[tokio::test]

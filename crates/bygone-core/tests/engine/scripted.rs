@@ -1,6 +1,7 @@
 //! A target that does what a script says, and remembers what it was asked.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ pub(crate) struct Scripted {
     pub(crate) tidy_time: Duration,
     pub(crate) survey: Survey,
     pub(crate) settles: Result<(), ErrorKind>,
+    /// How often the connection is lost in a survey, and between two pages.
+    pub(crate) lost_in_survey: Arc<AtomicU32>,
+    pub(crate) lost_between: Arc<AtomicU32>,
     pages: u64,
 }
 
@@ -55,6 +59,8 @@ impl Scripted {
             tidy_time: Duration::ZERO,
             survey: Survey { bygone: Some(10), ..Survey::default() },
             settles: Ok(()),
+            lost_in_survey: Arc::default(),
+            lost_between: Arc::default(),
             pages: 0,
         }
     }
@@ -92,6 +98,11 @@ impl Scripted {
     }
 }
 
+fn loses(times: &AtomicU32) -> Result<(), TargetError> {
+    let left = times.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    left.map_or(Ok(()), |_| Err(TargetError::new(ErrorKind::Lost, "as the script says")))
+}
+
 #[async_trait]
 impl Target for Scripted {
     fn policy(&self) -> &'static str {
@@ -103,6 +114,7 @@ impl Target for Scripted {
     }
 
     async fn survey(&mut self, _: Boundary) -> Result<Survey, TargetError> {
+        loses(&self.lost_in_survey)?;
         Ok(self.survey.clone())
     }
 
@@ -132,7 +144,7 @@ impl Target for Scripted {
 
     async fn tidy(&mut self) -> Result<(), TargetError> {
         self.clock.advance(self.tidy_time);
-        Ok(())
+        loses(&self.lost_between)
     }
 
     async fn settle(&mut self) -> Result<(), TargetError> {
