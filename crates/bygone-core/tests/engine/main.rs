@@ -5,6 +5,7 @@
 mod budgets;
 mod consent;
 mod failures;
+mod fuzz;
 mod gates;
 mod policies;
 mod purity;
