@@ -213,6 +213,10 @@ impl Shared {
         for chunk in 0..blob.chunks {
             let Some(stored) = self.storage.get(&layout::chunk(&prefix, chunk)).await? else { return Ok(None) };
             whole.extend_from_slice(&stored.body);
+            // Whoever asked has room for as much as the record says.
+            if u64::try_from(whole.len()).is_ok_and(|bytes| bytes > blob.bytes) {
+                return Err(Error::unreadable(&prefix, &"there is more of it than was written"));
+            }
         }
         let whole = whole.freeze();
         let mut hash = Sha256::new();

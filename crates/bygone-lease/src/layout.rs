@@ -31,6 +31,10 @@ use crate::txn::begun_at;
 
 const HOUR_MILLIS: i64 = 3_600_000;
 
+/// The first hour of the year 0, and the last that the calendar has, in hours since 1970.
+const FIRST: i64 = -17_268_672;
+const LAST: i64 = 70_389_502;
+
 /// What the store is, and which namespaces it has.
 pub(crate) const STORE: &str = ".bygone/store.json";
 
@@ -136,9 +140,10 @@ pub(crate) fn dead_letter(queue: &Queue, name: &str) -> String {
 pub struct Hour(i64);
 
 impl Hour {
-    /// The hour that a moment falls into.
+    /// The hour that a moment falls into; of one beyond the years that have names, the nearest that has one. Whoever looks then
+    /// finds out that it was not the time yet.
     pub fn of(moment: Moment) -> Self {
-        Self(moment.millis().div_euclid(HOUR_MILLIS))
+        Self(moment.millis().div_euclid(HOUR_MILLIS).clamp(FIRST, LAST))
     }
 
     /// When it begins.
@@ -208,6 +213,19 @@ mod tests {
         assert_eq!((hour.begin(), hour.end()), (at("2026-11-18T01:00:00Z"), at("2026-11-18T02:00:00Z")));
         assert_eq!("2026111801".parse::<Hour>().unwrap(), hour);
         assert!(Hour::of(at("2026-11-18T02:00:00Z")) > hour);
+    }
+
+    #[test]
+    fn every_moment_has_an_hour_with_a_name() {
+        let name = |millis| Hour::of(Moment::from_millis(millis)).to_string();
+        let (first, last) = ("0000010100", "9999123022");
+        for (millis, expected) in
+            [(i64::MIN, first), (-62_167_219_200_000, first), (253_402_207_200_000, last), (i64::MAX, last)]
+        {
+            assert_eq!(name(millis), expected);
+            assert_eq!(expected.parse::<Hour>().unwrap(), Hour::of(Moment::from_millis(millis)));
+        }
+        assert!(!Hour::of(Moment::from_millis(i64::MAX)).end().has_passed(Moment::from_millis(0)));
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 use crate::Error;
@@ -25,8 +26,10 @@ pub(crate) struct Record {
     /// Unique to the write.
     pub(crate) attempt: Uuid,
     /// Of the state: grows with every change of it.
+    #[serde(deserialize_with = "count")]
     pub(crate) version: u64,
     /// The last one that was given out.
+    #[serde(deserialize_with = "count")]
     pub(crate) fencing_token: u64,
     /// When the state was last changed.
     pub(crate) updated_at: Moment,
@@ -110,6 +113,16 @@ pub(crate) enum Small {
     Text(String),
     /// Anything else.
     Base64(String),
+}
+
+/// Reads a number that only grows. Half of the range nobody ever counted to: a record that says so is none of ours, and what
+/// would come behind it must not begin anew.
+pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let count = u64::deserialize(deserializer)?;
+    if count > u64::MAX / 2 {
+        return Err(D::Error::custom(format!("nobody counts to {count}")));
+    }
+    Ok(count)
 }
 
 impl State {

@@ -15,6 +15,7 @@
 //! - [`Browser`]: what it takes to look at pages as people do.
 //! - [`Etcd`] and [`Redis`]: no test needs them; benches run beside them.
 //! - [`schemathesis`]: where the program is that tries an API by its OpenAPI document.
+//! - [`Damage`] and [`Picks`]: texts that are almost right, for tests that try what readers do with them.
 //! - [`Sqlite::fresh`]: a database file of one's own.
 //! - [`AnyDatabase::fresh`] and [`on_each_engine!`]: for tests that say the same of all three.
 //!
@@ -27,6 +28,7 @@ mod browser;
 mod client;
 mod clock;
 pub mod conformance;
+mod damage;
 mod database;
 mod engine;
 mod error;
@@ -50,6 +52,7 @@ pub use any::{AnyDatabase, Kind};
 pub use browser::Browser;
 pub use client::{Client, Refused};
 pub use clock::StandingClock;
+pub use damage::{Damage, Picks};
 pub use database::Database;
 pub use engine::{Engine, Service};
 pub use error::KitError;

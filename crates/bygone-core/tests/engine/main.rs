@@ -6,6 +6,7 @@ mod budgets;
 mod consent;
 mod duty;
 mod failures;
+mod fuzz;
 mod gates;
 mod policies;
 mod purity;

@@ -196,7 +196,9 @@ impl Shared {
             _ if message.is_done => Some(Moment::from_millis(i64::MAX)),
             Some(held) => Some(self.held_until(held)).filter(|until| !until.has_passed(now)),
             // Ready at that very moment, and not only after it.
-            None => Some(Moment::from_millis(message.ready_at.millis() - 1)).filter(|before| *before >= now),
+            None => {
+                Some(Moment::from_millis(message.ready_at.millis().saturating_sub(1))).filter(|before| *before >= now)
+            }
         };
         if let Some(until) = busy_until {
             self.letters.pass(path, stored.version, until);

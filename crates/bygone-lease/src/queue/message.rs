@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::moment::Moment;
-use crate::record::Small;
+use crate::record::{Small, count};
 use crate::storage::Version;
 
 /// Digits of a millisecond in the name of a message: enough until the year 2286, and all of one length.
@@ -38,6 +38,7 @@ pub(crate) struct Message {
     pub(crate) attempts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) attempts_max: Option<u32>,
+    #[serde(deserialize_with = "count")]
     pub(crate) fencing_token: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) held: Option<Held>,

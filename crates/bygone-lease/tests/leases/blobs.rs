@@ -348,3 +348,19 @@ async fn large_things_come_back_from_buckets() {
         large_things_come_back_from(super::conformance::bucket_storage(&bucket)).await;
     }
 }
+
+/// Whoever asks for state has room for as much as its record says, and a store may hold anything.
+#[tokio::test]
+async fn what_is_larger_than_its_record_says_is_not_read_to_its_end() {
+    let shelf = shelf().await;
+    write(&shelf, &[b'x'; 400]).await;
+    let chunks = shelf.keys("jobs/state/").await;
+    assert_eq!(chunks.len(), 40);
+    let version = shelf.storage.get(&chunks[0]).await.unwrap().unwrap().version;
+    shelf.storage.put(&chunks[0], Bytes::from(vec![b'y'; 1_000]), Expected::Version(&version)).await.unwrap();
+    let before = shelf.storage.requests();
+    let error = shelf.store.get(&namespace(), &key("k")).await.unwrap_err();
+    assert!(error.to_string().contains("more of it than was written"), "{error}");
+    assert!(shelf.storage.requests().since(before).gets < 10, "the rest was not asked for");
+    assert_eq!(shelf.keys("jobs/state/").await, chunks, "nothing went");
+}

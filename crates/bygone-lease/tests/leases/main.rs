@@ -7,6 +7,7 @@ mod census;
 mod conformance;
 mod disk;
 mod doubt;
+mod fuzz;
 mod holdings;
 mod idle;
 mod lease;

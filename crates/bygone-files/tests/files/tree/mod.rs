@@ -2,6 +2,7 @@
 
 mod caps;
 mod conformance;
+mod fuzz;
 mod model;
 mod mounts;
 mod protection;

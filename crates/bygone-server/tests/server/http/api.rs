@@ -119,6 +119,20 @@ impl Api {
         String::from_utf8(answer).unwrap()
     }
 
+    /// Sends bytes that may be no request, says that no more will come where that is so, and reads until the other side closes.
+    pub(crate) async fn send_bytes(&self, bytes: &[u8], is_all: bool) -> Vec<u8> {
+        let mut stream = self.connect().await;
+        // The other side may have heard enough before the end.
+        let _ = stream.write_all(bytes).await;
+        if is_all {
+            let _ = stream.shutdown().await;
+        }
+        let mut answer = Vec::new();
+        let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await;
+        assert!(read.is_ok(), "the connection is still open after {}", String::from_utf8_lossy(bytes));
+        answer
+    }
+
     pub(crate) async fn connect(&self) -> TcpStream {
         let Address::Tcp(address) = self.address else { panic!("{}", self.address) };
         TcpStream::connect(address).await.unwrap()

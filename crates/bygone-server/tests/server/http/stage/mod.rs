@@ -5,3 +5,5 @@ mod refused;
 mod rights;
 mod uploads;
 mod yard;
+
+pub(crate) use yard::Areas;

@@ -17,10 +17,17 @@ use crate::http::tokens::token;
 
 /// The area of the source `up`.
 #[derive(Debug)]
-struct Areas {
+pub(crate) struct Areas {
     directory: PathBuf,
     quota: Quota,
     keep: SignedDuration,
+}
+
+impl Areas {
+    /// Without bounds, in a directory that is made when it is needed.
+    pub(crate) fn at(directory: PathBuf) -> Self {
+        Self { directory, quota: Quota::default(), keep: SignedDuration::ZERO }
+    }
 }
 
 #[async_trait]
