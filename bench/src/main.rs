@@ -20,6 +20,7 @@ mod rows;
 mod serve;
 mod server;
 mod sim;
+mod soak;
 mod statistics;
 mod stopwatch;
 mod tokens;
@@ -66,6 +67,8 @@ enum Bench {
     Serve(serve::Options),
     /// The simulation of leases: whether every promise is kept, in bad weather.
     Sim(sim::Options),
+    /// The daemon beside writers and faults, for an hour: whether every promise is kept, and nothing grows.
+    Soak(soak::Options),
 }
 
 #[tokio::main]
@@ -79,6 +82,7 @@ async fn main() -> ExitCode {
         Bench::Queue(options) => queue::run(&options, common).await,
         Bench::Serve(options) => serve::run(&options, common).await,
         Bench::Sim(options) => sim::run(&options, common).await,
+        Bench::Soak(options) => soak::run(&options, common).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
