@@ -14,12 +14,15 @@ mod leases;
 mod machine;
 mod noise;
 mod output;
+#[allow(dead_code, reason = "whoever draws comes next")]
+mod plot;
 mod queue;
 mod report;
 mod rows;
 mod serve;
 mod server;
 mod sim;
+mod soak;
 mod statistics;
 mod stopwatch;
 mod tokens;
@@ -66,6 +69,8 @@ enum Bench {
     Serve(serve::Options),
     /// The simulation of leases: whether every promise is kept, in bad weather.
     Sim(sim::Options),
+    /// The daemon beside writers and faults, for an hour: whether every promise is kept, and nothing grows.
+    Soak(soak::Options),
 }
 
 #[tokio::main]
@@ -79,6 +84,7 @@ async fn main() -> ExitCode {
         Bench::Queue(options) => queue::run(&options, common).await,
         Bench::Serve(options) => serve::run(&options, common).await,
         Bench::Sim(options) => sim::run(&options, common).await,
+        Bench::Soak(options) => soak::run(&options, common).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -48,14 +48,27 @@ impl Comparison {
 
     /// A time that must stay within a limit.
     pub(crate) fn within_ms(bench: &'static str, case: &str, what: &str, ours: f64, limit: f64) -> Self {
+        Self::at_most(bench, case, what, "ms", ours, limit)
+    }
+
+    /// An amount that must stay within a limit, which may be nothing at all.
+    pub(crate) fn at_most(
+        bench: &'static str,
+        case: &str,
+        what: &str,
+        unit: &'static str,
+        ours: f64,
+        limit: f64,
+    ) -> Self {
         Self {
             bench,
             case: case.to_owned(),
             peer: what.to_owned(),
             ours: rounded(ours, 3),
-            theirs: limit,
-            unit: "ms",
-            ratio: rounded(limit / ours, 3),
+            theirs: rounded(limit, 3),
+            unit,
+            // Nothing has no ratio.
+            ratio: if ours > 0.0 { rounded(limit / ours, 3) } else { 1.0 },
             bar: Some(1.0),
         }
     }
@@ -145,6 +158,13 @@ mod tests {
     fn a_time_within_its_limit_is_better_than_it() {
         assert_eq!(Comparison::within_ms("rows", "c", "page p99", 25.0, 50.0).met(), Some(true));
         assert_eq!(Comparison::within_ms("rows", "c", "page p99", 50.1, 50.0).met(), Some(false));
+    }
+
+    #[test]
+    fn nothing_is_within_every_limit_and_anything_is_beyond_nothing() {
+        assert_eq!(Comparison::at_most("soak", "c", "early", "items", 0.0, 0.0).met(), Some(true));
+        assert_eq!(Comparison::at_most("soak", "c", "early", "items", 1.0, 0.0).met(), Some(false));
+        assert_eq!(Comparison::at_most("soak", "c", "lag", "s", 2.0, 5.0).met(), Some(true));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use tokio::net::TcpStream;
 use crate::failure::Failure;
 
 /// A connection that is kept.
-pub(super) struct Connection(BufReader<TcpStream>);
+pub(crate) struct Connection(BufReader<TcpStream>);
 
 impl Connection {
-    pub(super) async fn to(address: std::net::SocketAddr) -> Result<Self, Failure> {
+    pub(crate) async fn to(address: std::net::SocketAddr) -> Result<Self, Failure> {
         let stream = TcpStream::connect(address).await?;
         // What is asked goes out at once, as clients do it.
         stream.set_nodelay(true)?;
@@ -17,12 +17,12 @@ impl Connection {
     }
 
     /// The body of an answer, which must be a good one.
-    pub(super) async fn get(&mut self, path: &str) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn get(&mut self, path: &str) -> Result<Vec<u8>, Failure> {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await
     }
 
     /// The same, with JSON sent.
-    pub(super) async fn post(&mut self, path: &str, json: &str) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn post(&mut self, path: &str, json: &str) -> Result<Vec<u8>, Failure> {
         let length = json.len();
         let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n");
         self.ask(&format!("{head}Content-Length: {length}\r\n\r\n{json}")).await

@@ -4,7 +4,7 @@
 //! policies each time it is looked at; neither may hold the daemon up. Requests of both kinds take turns over one
 //! connection of the loopback interface, each answered in full before the next.
 
-mod connection;
+pub(crate) mod connection;
 mod estate;
 mod household;
 mod leases;

@@ -12,3 +12,6 @@ pub mod key_date;
 pub mod prefix;
 pub mod stage;
 pub mod tree;
+mod turn;
+
+pub use turn::TURN_FILE;

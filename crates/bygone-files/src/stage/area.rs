@@ -16,11 +16,10 @@ use super::id::AttachmentId;
 use super::manifest::Entry;
 use super::name::Name;
 use super::options::Durability;
+use crate::turn::TURN_FILE;
 
 /// Where bygone keeps its own files.
 pub(crate) const OWN: &str = ".bygone";
-/// What daemons take turns by in directories that they sweep.
-const TURN: &str = ".bygone-turn";
 /// The manifest's name in there.
 pub(crate) const MANIFEST: &str = "manifest.db";
 /// Its log, in which SQLite commits.
@@ -320,7 +319,7 @@ fn is_empty(directory: &OwnedFd, path: &Path) -> Result<bool, StageError> {
     for entry in entries {
         let entry = entry.map_err(StageError::open("read", path))?;
         // Another process may be making the area at this moment, or looking after the directory.
-        let ours = [".", "..", OWN, TURN].map(str::as_bytes);
+        let ours = [".", "..", OWN, TURN_FILE].map(str::as_bytes);
         if !ours.contains(&entry.file_name().to_bytes()) {
             return Ok(false);
         }

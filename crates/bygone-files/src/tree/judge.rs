@@ -12,6 +12,7 @@ use super::globs::Globs;
 use super::policy::TreePolicy;
 use super::stamp::{Age, Stamp};
 use crate::key_date::KeyDate;
+use crate::turn::TURN_FILE;
 
 /// What of a policy does not depend on the time.
 #[derive(Debug)]
@@ -36,7 +37,8 @@ impl Judge {
 
     /// Whether the item of that name is one of the policy's. `path` is room for its path.
     pub(crate) fn covers(&self, directory: &Directory, name: &CStr, path: &mut Vec<u8>) -> bool {
-        if directory.depth() + 1 < self.min_depth {
+        // A sweeper that counted its own turn would find it locked, and be further behind with every sweep.
+        if directory.depth() + 1 < self.min_depth || name.to_bytes() == TURN_FILE.as_bytes() {
             return false;
         }
         self.globs.cover_all() || {

@@ -7,20 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bygone_core::{Closed, ErrorKind, Gate, TargetError, Turn};
+use bygone_files::TURN_FILE;
 use rustix::fs::OFlags;
 
-/// What a directory's turn is taken by. A sweep of the directory passes over it, since it is locked.
-const FILE: &str = ".bygone-turn";
-
-/// The turn to sweep a directory: a locked file in it, so that whoever shares the directory shares the turn. (A lock on the
-/// directory itself would keep the sweep out, too.)
+/// The turn to sweep a directory: a locked file in it, which sweeps pass over, so that whoever shares the directory shares the
+/// turn. (A lock on the directory itself would keep the sweep out, too.)
 #[derive(Debug)]
 pub(super) struct DirectoryTurn(Mutex<Option<File>>);
 
 impl DirectoryTurn {
     /// Takes it, if nobody has it.
     pub(super) fn take(directory: &Path) -> Result<Option<Arc<Self>>, TargetError> {
-        let path = directory.join(FILE);
+        let path = directory.join(TURN_FILE);
         let failed = |error: std::io::Error| {
             let message = format!("the turn to sweep cannot be taken by {}: {error}", path.display());
             TargetError::new(ErrorKind::Unreachable, message).about("source")
@@ -95,7 +93,7 @@ mod tests {
     #[test]
     fn what_somebody_put_in_its_place_is_neither_followed_nor_waited_for_nor_written() {
         let directory = tempfile::tempdir().unwrap();
-        let (place, victim) = (directory.path().join(FILE), directory.path().join("victim"));
+        let (place, victim) = (directory.path().join(TURN_FILE), directory.path().join("victim"));
         std::fs::write(&victim, "precious").unwrap();
         std::os::unix::fs::symlink(&victim, &place).unwrap();
         assert!(DirectoryTurn::take(directory.path()).is_err());

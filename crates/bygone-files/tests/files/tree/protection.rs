@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bygone_core::{Care, ManualClock, Outcome, PolicyReport};
+use bygone_files::TURN_FILE;
 use bygone_files::tree::{TreePolicy, TreeTarget};
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, flock, mknodat};
 
@@ -31,6 +32,27 @@ async fn a_file_that_another_process_has_locked_stays() {
     assert!(report.lag_seconds >= 60, "what is held is the lag: {report:?}");
     drop(holder);
     assert_eq!(sweep(&scene).await.tally.removed, 1);
+}
+
+/// A daemon makes it in the directory and has it locked while it sweeps: it would be kept back, and the lag, for ever.
+#[tokio::test]
+async fn what_turns_are_taken_by_is_no_item() {
+    let scene = Scene::new();
+    let file = File::open(scene.file(TURN_FILE, old())).unwrap();
+    scene.file(&format!("d/{TURN_FILE}"), old());
+    scene.file("free", old());
+    flock(&file, FlockOperation::LockExclusive).unwrap();
+    let _holder = Holder::of(file);
+    let report = sweep(&scene).await;
+    assert_eq!(scene.texts(), [TURN_FILE, "d/", &format!("d/{TURN_FILE}")]);
+    assert_eq!((report.tally.examined, report.tally.removed, report.tally.kept_back.total()), (1, 1, 0), "{report:?}");
+    assert_eq!(report.lag_seconds, 0, "{report:?}");
+    let capped = scene.sweep(TreePolicy { max_count: Some(0), ..scene.policy() }).await;
+    assert_eq!(
+        (capped.tally.removed, capped.tally.kept_back.total()),
+        (0, 0),
+        "nor does it count for a limit: {capped:?}"
+    );
 }
 
 #[tokio::test]
