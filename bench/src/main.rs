@@ -14,6 +14,8 @@ mod leases;
 mod machine;
 mod noise;
 mod output;
+#[allow(dead_code, reason = "whoever draws comes next")]
+mod plot;
 mod queue;
 mod report;
 mod rows;
