@@ -3,11 +3,13 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::Duty;
+
 /// The most items a page may examine when the policy names no other limit.
 pub const PAGE_ITEMS_MAX: u64 = 100_000;
 
 /// How much one policy may do in one sweep, and how gently. `None` is unbounded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
     /// The most items one page may examine.
     pub page_items_max: u64,
@@ -21,6 +23,8 @@ pub struct Budget {
     pub run_time: Option<Duration>,
     /// The rest between two pages.
     pub pause: Duration,
+    /// The share of the time that pages may take while others are at work in the source.
+    pub duty: Duty,
     /// How many pages may be swept side by side, where the target can be parted.
     pub workers: NonZeroUsize,
 }
@@ -34,6 +38,7 @@ impl Default for Budget {
             requests: None,
             run_time: None,
             pause: Duration::ZERO,
+            duty: Duty::FULL,
             workers: NonZeroUsize::MIN,
         }
     }

@@ -3,21 +3,21 @@
 //! A run usually has one worker. Where a target can be parted several go through it side by side, and what one of them
 //! may use is set aside before its page begins, so that together they never use more than the one would.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Boundary, Budget, Clock, Gate, Observer, Outcome, Page, PolicyReport};
+use crate::sweep::Terms;
+use crate::{Boundary, Budget, Clock, Observer, Outcome, Page, PolicyReport};
 
 pub(crate) struct Ground<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) observer: &'a dyn Observer,
     pub(crate) cancel: &'a CancellationToken,
-    pub(crate) gates: &'a [Arc<dyn Gate>],
+    pub(crate) terms: &'a Terms,
     pub(crate) boundary: Boundary,
-    pub(crate) budget: &'a Budget,
     /// When the run began, by the clock's elapsed time.
     pub(crate) started: Duration,
     books: Mutex<Books<'a>>,
@@ -44,21 +44,19 @@ pub(crate) struct Ration {
 }
 
 impl<'a> Ground<'a> {
-    #[expect(clippy::too_many_arguments, reason = "the one place where a run is put together")]
     pub(crate) fn new(
         clock: &'a dyn Clock,
         observer: &'a dyn Observer,
         cancel: &'a CancellationToken,
-        gates: &'a [Arc<dyn Gate>],
+        terms: &'a Terms,
         boundary: Boundary,
-        budget: &'a Budget,
         started: Duration,
         report: &'a mut PolicyReport,
     ) -> Self {
-        let items_left = budget.items.unwrap_or(u64::MAX);
+        let items_left = terms.budget.items.unwrap_or(u64::MAX);
         let books = Books { report, items_left, items_out: 0, requests_out: 0, broken: false };
         let books = Mutex::new(books);
-        Self { clock, observer, cancel, gates, boundary, budget, started, books, returned: Notify::new() }
+        Self { clock, observer, cancel, terms, boundary, started, books, returned: Notify::new() }
     }
 
     pub(crate) fn books(&self) -> MutexGuard<'_, Books<'a>> {
@@ -99,19 +97,44 @@ impl<'a> Ground<'a> {
         if self.cancel.is_cancelled() {
             return Some(Outcome::Cancelled);
         }
-        if let Some(outcome) = self.books().is_spent(self.budget, requests) {
+        if let Some(outcome) = self.books().is_spent(&self.terms.budget, requests) {
             return Some(outcome);
         }
+        self.time_left().is_some_and(|left| left.is_zero()).then_some(Outcome::BudgetRuntime)
+    }
+
+    /// What is left of the time that the run may take; `None` where it is not bounded.
+    fn time_left(&self) -> Option<Duration> {
         let spent = self.clock.elapsed().saturating_sub(self.started);
-        if self.budget.run_time.is_some_and(|run_time| spent >= run_time) {
-            return Some(Outcome::BudgetRuntime);
+        self.terms.budget.run_time.map(|run_time| run_time.saturating_sub(spent))
+    }
+
+    /// Rests after a page that took so long: the pause, or what others at work are owed. No longer than the run may take.
+    pub(crate) async fn rest(&self, page: Duration) {
+        let Budget { pause, duty, .. } = self.terms.budget;
+        let owed = if duty.is_full() || !self.has_neighbours().await { Duration::ZERO } else { duty.rest_after(page) };
+        let rest = pause.max(owed).min(self.time_left().unwrap_or(Duration::MAX));
+        if !rest.is_zero() {
+            tokio::select! {
+                () = self.clock.sleep(rest) => {}
+                () = self.cancel.cancelled() => {}
+            }
         }
-        None
+    }
+
+    async fn has_neighbours(&self) -> bool {
+        match &self.terms.neighbours {
+            Some(neighbours) => tokio::select! {
+                at_work = neighbours.are_at_work() => at_work,
+                () = self.cancel.cancelled() => false,
+            },
+            None => true,
+        }
     }
 
     /// The first gate that is closed, if any: its kind, and its words for the report.
     pub(crate) async fn at_the_gates(&self) -> Option<Outcome> {
-        for gate in self.gates {
+        for gate in &self.terms.gates {
             let closed = tokio::select! {
                 closed = gate.closed() => closed,
                 () = self.cancel.cancelled() => return Some(Outcome::Cancelled),

@@ -120,7 +120,7 @@ impl<'a> PolicyRun<'a> {
 
     async fn pages(&self, target: &mut dyn Target) -> Result<Outcome, TargetError> {
         self.wholes(target).await?;
-        let mut parts = match self.ground.budget.workers.get() {
+        let mut parts = match self.ground.terms.budget.workers.get() {
             1 => Vec::new(),
             workers => target.parts(self.ground.boundary, workers).await?,
         };

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::ground::Ground;
 use crate::policy_run::PolicyRun;
 use crate::{
-    Boundary, Brake, Budget, Clock, ErrorKind, Event, Gate, Observer, Outcome, PolicyReport, Report, SweepOutcome,
-    Tally, Target, TargetError,
+    Boundary, Brake, Budget, Clock, ErrorKind, Event, Gate, Neighbours, Observer, Outcome, PolicyReport, Report,
+    SweepOutcome, Tally, Target, TargetError,
 };
 
 /// What allows a policy to remove as much as its survey counted.
@@ -38,14 +38,27 @@ impl Consent {
     }
 }
 
+/// On what terms a policy runs: how much, when, and beside whom.
+pub(crate) struct Terms {
+    pub(crate) budget: Budget,
+    pub(crate) gates: Vec<Arc<dyn Gate>>,
+    /// `None` where nobody knows of them: then they are taken to be at work.
+    pub(crate) neighbours: Option<Arc<dyn Neighbours>>,
+}
+
+impl Terms {
+    fn new(budget: Budget) -> Self {
+        Self { budget, gates: Vec::new(), neighbours: None }
+    }
+}
+
 /// A policy in a sweep: bound to its source, or the reason why it could not be.
 pub struct Job {
     policy: String,
     source: String,
     target: Result<Box<dyn Target>, TargetError>,
-    budget: Budget,
+    terms: Terms,
     consent: Consent,
-    gates: Vec<Arc<dyn Gate>>,
     frees: Vec<String>,
     warnings: Vec<String>,
 }
@@ -57,9 +70,8 @@ impl Job {
             policy: target.policy().to_owned(),
             source: target.source().to_owned(),
             target: Ok(target),
-            budget,
+            terms: Terms::new(budget),
             consent: Consent::Brake(Brake::default()),
-            gates: Vec::new(),
             frees: Vec::new(),
             warnings: Vec::new(),
         }
@@ -71,9 +83,8 @@ impl Job {
             policy: policy.into(),
             source: source.into(),
             target: Err(error),
-            budget: Budget::default(),
+            terms: Terms::new(Budget::default()),
             consent: Consent::Brake(Brake::default()),
-            gates: Vec::new(),
             frees: Vec::new(),
             warnings: Vec::new(),
         }
@@ -111,7 +122,14 @@ impl Job {
     /// Goes on only while all of these are open, too.
     #[must_use]
     pub fn through(mut self, gates: impl IntoIterator<Item = Arc<dyn Gate>>) -> Self {
-        self.gates.extend(gates);
+        self.terms.gates.extend(gates);
+        self
+    }
+
+    /// Gives way to these, as far as its budget says.
+    #[must_use]
+    pub fn beside(mut self, neighbours: Arc<dyn Neighbours>) -> Self {
+        self.terms.neighbours = Some(neighbours);
         self
     }
 
@@ -201,8 +219,7 @@ impl Sweep {
             Ok(target) if !self.cancel.is_cancelled() => {
                 let (clock, observer) = (&*self.clock, &*self.observer);
                 let began = started.saturating_sub(lane.spent);
-                let ground =
-                    Ground::new(clock, observer, &self.cancel, &job.gates, self.boundary, &job.budget, began, report);
+                let ground = Ground::new(clock, observer, &self.cancel, &job.terms, self.boundary, began, report);
                 PolicyRun::on(ground).run(&mut **target, job.consent).await;
             }
             Ok(_) => report.outcome = Outcome::Cancelled,

@@ -36,7 +36,7 @@ pub(crate) struct Worker<'g, 'r> {
 
 impl<'g, 'r> Worker<'g, 'r> {
     pub(crate) fn new(ground: &'g Ground<'r>, target: &dyn Target) -> Self {
-        let pace = Pace::new(ground.budget, target.page_items_max());
+        let pace = Pace::new(&ground.terms.budget, target.page_items_max());
         Self { ground, pace, cursor: None, recovery: None, retried: false, page_requests: 0 }
     }
 
@@ -64,7 +64,7 @@ impl<'g, 'r> Worker<'g, 'r> {
                         return Ok(Outcome::Complete);
                     }
                     target.tidy().await?;
-                    self.rest().await;
+                    ground.rest(time).await;
                 }
                 Err(error) => {
                     ground.count_failed(&ration);
@@ -118,15 +118,6 @@ impl<'g, 'r> Worker<'g, 'r> {
             Some(next) => {
                 self.cursor = Some(next);
                 Ok(false)
-            }
-        }
-    }
-
-    async fn rest(&self) {
-        if !self.ground.budget.pause.is_zero() {
-            tokio::select! {
-                () = self.ground.clock.sleep(self.ground.budget.pause) => {}
-                () = self.ground.cancel.cancelled() => {}
             }
         }
     }

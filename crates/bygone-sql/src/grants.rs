@@ -55,7 +55,7 @@ impl Grants {
         }
     }
 
-    /// Adds what it takes to count sessions at work and to see how far standbys are behind.
+    /// Adds what it takes to count sessions at work, for gates and for whoever gives way to them, and to see how far standbys are behind.
     pub fn add_watching(&mut self) {
         self.watches = self.engine == Engine::Postgres;
     }

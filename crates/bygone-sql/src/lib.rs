@@ -58,7 +58,7 @@ pub use error::SqlError;
 pub use grants::Grants;
 pub use guard::{Guard, GuardForm, GuardScript};
 pub use index::{MissingIndex, create_index};
-pub use load::{LoadGate, LoadLimits};
+pub use load::{DatabaseNeighbours, LoadGate, LoadLimits};
 pub use order::arrange;
 pub use plan::RowPlan;
 pub use policy::{

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bygone_core::Clock;
+use bygone_core::{Clock, Duty};
 use bygone_sql::{Engine, Grants};
 use serde::Serialize;
 
-use crate::assembly::{Access, assemble, refuse, select_rows};
+use crate::assembly::{Access, Bound, assemble, refuse, select_rows};
 use crate::cli::{self, Format, Global};
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
@@ -52,7 +52,12 @@ pub(crate) async fn run(
     for (source, grants) in &mut sources {
         let gates = &config.sources[*source].gates;
         // Replicas that are named are asked themselves, by their own urls.
-        if gates.active_sessions.is_some() || (gates.replica_lag.is_some() && gates.replicas.is_empty()) {
+        let is_gated = gates.active_sessions.is_some() || (gates.replica_lag.is_some() && gates.replicas.is_empty());
+        let gives_way = assembly
+            .bound
+            .iter()
+            .any(|Bound { policy, .. }| policy.source == *source && policy.budget.duty != Duty::FULL);
+        if is_gated || gives_way {
             grants.add_watching();
         }
     }

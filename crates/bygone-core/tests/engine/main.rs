@@ -4,6 +4,7 @@
 
 mod budgets;
 mod consent;
+mod duty;
 mod failures;
 mod gates;
 mod policies;

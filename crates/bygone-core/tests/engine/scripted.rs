@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bygone_core::{
-    Boundary, Budget, Care, Consent, Cursor, ErrorKind, Gate, Job, ManualClock, Page, PageRequest, PolicyReport,
-    Survey, Sweep, Tally, Target, TargetError,
+    Boundary, Budget, Care, Consent, Cursor, ErrorKind, Gate, Job, ManualClock, Neighbours, Page, PageRequest,
+    PolicyReport, Survey, Sweep, Tally, Target, TargetError,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -71,6 +71,11 @@ impl Scripted {
     /// Runs it alone, through these gates.
     pub(crate) async fn run_through(&self, budget: Budget, gates: Vec<Arc<dyn Gate>>) -> PolicyReport {
         self.sweep(self.job(budget).with_consent(Consent::Released).through(gates)).await
+    }
+
+    /// Runs it alone, beside these.
+    pub(crate) async fn run_beside(&self, budget: Budget, neighbours: Arc<dyn Neighbours>) -> PolicyReport {
+        self.sweep(self.job(budget).with_consent(Consent::Released).beside(neighbours)).await
     }
 
     fn job(&self, budget: Budget) -> Job {

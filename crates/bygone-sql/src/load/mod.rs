@@ -5,6 +5,7 @@
 
 mod line;
 mod mysql;
+mod neighbours;
 mod postgres;
 mod rate;
 
@@ -17,6 +18,7 @@ use bygone_core::{Clock, Closed, Gate, Hindrance};
 use tokio::sync::Mutex;
 
 use self::line::Line;
+pub use self::neighbours::DatabaseNeighbours;
 use self::rate::Rate;
 use crate::engine::Engine;
 use crate::error::SqlError;

@@ -14,8 +14,10 @@ use crate::value::Value;
 const RIGHTS: &str = "SELECT current_user::text AS role, \
                       CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE') THEN 1 ELSE 0 END::bigint AS sees_all";
 
+/// Those of bygone itself, several of which may sweep parts of one table, bear its name.
 const SESSIONS: &str = "SELECT count(*) AS sessions FROM pg_stat_activity WHERE backend_type = 'client backend' \
-                        AND state IN ('active', 'fastpath function call') AND pid <> pg_backend_pid()";
+                        AND state IN ('active', 'fastpath function call') AND pid <> pg_backend_pid() \
+                        AND application_name <> 'bygone'";
 
 /// Of this database: that is what a server counts by.
 const TRANSACTIONS: &str = "SELECT xact_commit + xact_rollback AS transactions FROM pg_stat_database \

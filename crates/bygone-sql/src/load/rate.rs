@@ -28,17 +28,20 @@ struct Reading {
 
 impl Rate {
     pub(super) async fn look(&mut self, server: &mut Line, clock: &dyn Clock) -> Result<u64, SqlError> {
-        let mut before = self.last.take();
-        let mut now = read(server, clock).await?;
+        if let Some(rate) = self.since_last(server, clock).await? {
+            return Ok(rate);
+        }
         // A first look has nothing to compare with, and a gate that opened for that would let a run into the middle of a
         // rush: it takes a second one.
-        if !before.is_some_and(|before| now.is_after(&before)) {
-            before = Some(now);
-            clock.sleep(ASK_AGAIN).await;
-            now = read(server, clock).await?;
-        }
-        self.last = Some(now);
-        Ok(before.map_or(0, |before| now.rate_since(&before)))
+        clock.sleep(ASK_AGAIN).await;
+        Ok(self.since_last(server, clock).await?.unwrap_or(0))
+    }
+
+    /// The rate since the last look; `None` where that cannot be compared with.
+    pub(super) async fn since_last(&mut self, server: &mut Line, clock: &dyn Clock) -> Result<Option<u64>, SqlError> {
+        let now = read(server, clock).await?;
+        let before = self.last.replace(now);
+        Ok(before.filter(|before| now.is_after(before)).map(|before| now.rate_since(&before)))
     }
 }
 

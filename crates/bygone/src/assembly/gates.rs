@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bygone_core::{Clock, Closed, Gate, Hindrance};
+use bygone_core::{Clock, Closed, Gate, Hindrance, Neighbours};
 use bygone_lease::LeaseStore;
 use bygone_server::Absent;
-use bygone_sql::{LoadGate, LoadLimits, SourceUrl};
+use bygone_sql::{DatabaseNeighbours, LoadGate, LoadLimits, SourceUrl};
 
 use super::lease_stores::{LeaseSource, LeaseStores};
 use super::unsigned;
@@ -30,6 +30,12 @@ pub(crate) fn gates_of(source: &Source, clock: &Arc<dyn Clock>) -> Vec<Arc<dyn G
         gates.push(LoadGate::new(url, limits, Arc::clone(clock)));
     }
     gates
+}
+
+/// Who else is at work in a source, where somebody can be asked.
+pub(super) fn neighbours_of(source: &Source, clock: &Arc<dyn Clock>) -> Option<Arc<dyn Neighbours>> {
+    let url = SourceUrl::parse(source.url.expose()).ok()?;
+    Some(DatabaseNeighbours::of(url, Arc::clone(clock))?)
 }
 
 /// Closed while a file exists.

@@ -8,11 +8,11 @@ mod leases;
 mod rows;
 mod source;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bygone_core::{Boundary, Brake, Budget, Clock, Consent, Job, PAGE_ITEMS_MAX, TargetError};
+use bygone_core::{Boundary, Brake, Budget, Clock, Consent, Duty, Job, Neighbours, PAGE_ITEMS_MAX, TargetError};
 use bygone_sql::{Engine, RowTarget, SourceUrl, arrange};
 use jiff::{SignedDuration, Timestamp};
 
@@ -24,6 +24,7 @@ pub(crate) use leases::{inspected_leases, lease_turn};
 pub(crate) use rows::row_policy;
 pub(crate) use source::{directory, open_for_long, source_options};
 
+use self::gates::neighbours_of;
 use self::source::{Opened, Shared, open};
 use crate::config::{self, Config, Policy, Subject};
 use crate::problem::Problem;
@@ -47,6 +48,8 @@ impl Bound<'_> {
 pub(crate) struct Assembly<'a> {
     pub(crate) boundary: Boundary,
     pub(crate) bound: Vec<Bound<'a>>,
+    /// Who else is at work in a source, for the policies that give way to them.
+    neighbours: BTreeMap<String, Arc<dyn Neighbours>>,
 }
 
 impl Assembly<'_> {
@@ -89,7 +92,11 @@ impl Assembly<'_> {
             jobs.push(match target {
                 Ok(target) => {
                     let job = Job::new(target.into_target(), budget(policy)).with_consent(consent);
-                    job.that_frees(frees).with_warnings(warnings)
+                    let job = job.that_frees(frees).with_warnings(warnings);
+                    match self.neighbours.get(&policy.source) {
+                        Some(neighbours) => job.beside(Arc::clone(neighbours)),
+                        None => job,
+                    }
                 }
                 Err(error) => {
                     tell(policy, &error);
@@ -183,6 +190,11 @@ pub(crate) async fn assemble_over<'a>(
         }
     }
     let boundary = Boundary::earliest(clock.now(), clocks);
+    let neighbours = policies.iter().filter(|policy| policy.budget.duty != Duty::FULL);
+    let neighbours = neighbours.map(|policy| policy.source.as_str()).collect::<BTreeSet<_>>().into_iter();
+    let neighbours =
+        neighbours.filter_map(|name| Some((name.to_owned(), neighbours_of(&config.sources[name], clock)?)));
+    let neighbours = neighbours.collect();
     let mut bound = Vec::new();
     for policy in policies {
         let target = match &sources[policy.source.as_str()] {
@@ -191,7 +203,7 @@ pub(crate) async fn assemble_over<'a>(
         };
         bound.push(Bound { policy, target, frees: Vec::new() });
     }
-    Assembly { boundary, bound: arranged(bound) }
+    Assembly { boundary, bound: arranged(bound), neighbours }
 }
 
 async fn bind(
@@ -245,6 +257,7 @@ pub(crate) fn budget(policy: &Policy) -> Budget {
         requests: budget.requests,
         run_time: budget.run_time.map(unsigned),
         pause: unsigned(budget.pause),
+        duty: budget.duty,
         workers: budget.workers,
     }
 }

@@ -6,12 +6,13 @@
 
 use std::num::NonZeroUsize;
 
+use bygone_core::Duty;
 use jiff::SignedDuration;
 
 use super::error::{Code, Findings, Problem};
 use super::model::{Brake, Budget};
 use super::raw::{RawBrake, RawBudget};
-use super::values::Located;
+use super::values::{Located, Text};
 
 const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
@@ -22,15 +23,40 @@ const WORKERS_MAX: usize = 16;
 /// The longest timeout: PostgreSQL counts milliseconds in 31 bits.
 const TIMEOUT_MAX: SignedDuration = SignedDuration::from_hours(24 * 24);
 
+/// What a budget takes where it does not say otherwise in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Full,
+    Polite,
+}
+
+impl Pace {
+    const fn page_time(self) -> SignedDuration {
+        match self {
+            Self::Full => SignedDuration::from_millis(50),
+            Self::Polite => SignedDuration::from_millis(10),
+        }
+    }
+
+    fn duty(self) -> Duty {
+        match self {
+            Self::Full => Duty::FULL,
+            Self::Polite => Duty::of(0.2).unwrap_or(Duty::FULL),
+        }
+    }
+}
+
 /// A budget as far as it is said, each value good.
 #[derive(Debug, Default)]
 pub(super) struct BudgetLayer {
+    pace: Option<Pace>,
     page: Option<u64>,
     page_time: Option<SignedDuration>,
     items: Option<u64>,
     requests: Option<u64>,
     run_time: Option<SignedDuration>,
     pause: Option<SignedDuration>,
+    duty: Option<Duty>,
     workers: Option<NonZeroUsize>,
 }
 
@@ -40,25 +66,29 @@ impl BudgetLayer {
             return Self::default();
         };
         Self {
+            pace: pace(raw.pace.as_ref(), findings),
             page: at_least_one("page", raw.page, findings),
             page_time: positive("page_time", raw.page_time, findings),
             items: at_least_one("items", raw.items, findings),
             requests: at_least_one("requests", raw.requests, findings),
             run_time: positive("run_time", raw.run_time, findings),
             pause: raw.pause.map(|pause| pause.value),
+            duty: duty(raw.duty, findings),
             workers: workers(raw.workers, findings),
         }
     }
 
     /// The budget of a policy that says `self` in a file that says `file`.
     pub(super) fn over(self, file: &Self) -> Budget {
+        let pace = self.pace.or(file.pace).unwrap_or(Pace::Full);
         Budget {
             page: self.page.or(file.page),
-            page_time: self.page_time.or(file.page_time).unwrap_or(SignedDuration::from_millis(50)),
+            page_time: self.page_time.or(file.page_time).unwrap_or(pace.page_time()),
             items: self.items.or(file.items),
             requests: self.requests.or(file.requests),
             run_time: self.run_time.or(file.run_time),
             pause: self.pause.or(file.pause).unwrap_or(SignedDuration::ZERO),
+            duty: self.duty.or(file.duty).unwrap_or(pace.duty()),
             workers: self.workers.or(file.workers).unwrap_or(NonZeroUsize::MIN),
         }
     }
@@ -105,6 +135,33 @@ fn fraction(raw: Option<Located<f64>>, findings: &mut Findings) -> Option<f64> {
         .help("0.5 is half of the table; with 1.0 any part of it may go");
     findings.add(span, problem);
     None
+}
+
+fn pace(raw: Option<&Text>, findings: &mut Findings) -> Option<Pace> {
+    let raw = raw?;
+    match raw.value.as_str() {
+        "full" => Some(Pace::Full),
+        "polite" => Some(Pace::Polite),
+        _ => {
+            let problem = Problem::new(Code::BadValue, format!("there is no pace {:?}", raw.written))
+                .label("not a pace")
+                .help("write \"full\", or \"polite\" to give way to others who are at work in the database");
+            findings.add(raw.span, problem);
+            None
+        }
+    }
+}
+
+fn duty(raw: Option<Located<f64>>, findings: &mut Findings) -> Option<Duty> {
+    let Located { value, span } = raw?;
+    let duty = Duty::of(value);
+    if duty.is_none() {
+        let problem = Problem::new(Code::BadValue, "`duty` must be 0.01 to 1")
+            .label("out of range")
+            .help("0.2 lets pages take a fifth of the time while others are at work; with 1 there are no rests");
+        findings.add(span, problem);
+    }
+    duty
 }
 
 fn workers(raw: Option<Located<u64>>, findings: &mut Findings) -> Option<NonZeroUsize> {

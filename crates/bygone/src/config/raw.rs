@@ -149,7 +149,13 @@ pub(super) struct RawBudget {
     /// The most items that one page examines.
     #[schemars(range(min = 1))]
     pub(super) page: Option<Located<u64>>,
-    /// The time that a page should take; its size follows. Default: "50ms".
+    /// "full": a page follows the other. "polite": small pages, and rests while
+    /// others are at work in the database. `page_time` and `duty` say it in
+    /// numbers. Default: "full".
+    #[schemars(extend("enum" = ["full", "polite"]))]
+    pub(super) pace: Option<Text>,
+    /// The time that a page should take; its size follows. Default: "50ms", and
+    /// "10ms" where the pace is "polite".
     pub(super) page_time: Option<Located<SignedDuration>>,
     /// The most items that a run examines.
     #[schemars(range(min = 1))]
@@ -161,6 +167,10 @@ pub(super) struct RawBudget {
     pub(super) run_time: Option<Located<SignedDuration>>,
     /// The rest between two pages. Default: "0s".
     pub(super) pause: Option<Located<SignedDuration>>,
+    /// The share of the time that pages may take while others are at work in
+    /// the database. Default: 1, and 0.2 where the pace is "polite".
+    #[schemars(range(min = 0.01, max = 1.0))]
+    pub(super) duty: Option<Located<f64>>,
     /// How many pages may be swept side by side, by a connection each: tables
     /// of PostgreSQL, where it pays. Default: 1.
     #[schemars(range(min = 1, max = 16))]
@@ -174,11 +184,13 @@ impl ReadTable for RawBudget {
     fn read_fields(fields: &mut Fields<'_, '_, '_>) -> Self {
         Self {
             page: fields.optional("page"),
+            pace: fields.optional("pace"),
             page_time: fields.optional("page_time"),
             items: fields.optional("items"),
             requests: fields.optional("requests"),
             run_time: fields.optional("run_time"),
             pause: fields.optional("pause"),
+            duty: fields.optional("duty"),
             workers: fields.optional("workers"),
         }
     }

@@ -70,7 +70,8 @@ fn propose(url: &str) -> Result<Proposal, TargetError> {
 async fn survey(text: &str, clock: &Arc<dyn Clock>) -> Result<Survey, TargetError> {
     let config = config::parse("bygone.toml", text, Path::new("."), &ProcessEnv)
         .map_err(|error| TargetError::new(ErrorKind::Unfit, error.to_string()))?;
-    let Assembly { boundary, bound } = assemble(&config, config.policies.iter().collect(), Access::Read, clock).await;
+    let Assembly { boundary, bound, .. } =
+        assemble(&config, config.policies.iter().collect(), Access::Read, clock).await;
     let Some(bound) = bound.into_iter().next() else { return Ok(Survey::default()) };
     bound.target?.target().survey(boundary).await
 }

@@ -1,5 +1,6 @@
 //! A gate before a server that has enough to do: closed while it has, and while nobody can tell.
 
+mod neighbours;
 mod replicas;
 mod work;
 

@@ -26,7 +26,11 @@ fn nap(engine: Engine) -> (&'static str, &'static str) {
 }
 
 /// A session at work, until it is ended.
-async fn put_to_work(engine: Engine, mut worker: Client, client: &mut Client) -> tokio::task::JoinHandle<()> {
+pub(super) async fn put_to_work(
+    engine: Engine,
+    mut worker: Client,
+    client: &mut Client,
+) -> tokio::task::JoinHandle<()> {
     let (statement, is_there) = nap(engine);
     let working = tokio::spawn(async move {
         // It is ended in the middle, and says so.
@@ -37,7 +41,7 @@ async fn put_to_work(engine: Engine, mut worker: Client, client: &mut Client) ->
 }
 
 /// Ends it, and waits until the server knows.
-async fn dismiss(engine: Engine, working: tokio::task::JoinHandle<()>, client: &mut Client) {
+pub(super) async fn dismiss(engine: Engine, working: tokio::task::JoinHandle<()>, client: &mut Client) {
     let is_there = nap(engine).1;
     let end = if engine == Engine::Postgres {
         is_there.replace("count(*)", "pg_terminate_backend(pid)")
@@ -81,7 +85,7 @@ async fn sessions_of_mariadb() {
 }
 
 /// A statement of others, a thousand times, and until the server has counted them.
-async fn make_a_rush(engine: Engine, client: &mut Client) {
+pub(super) async fn make_a_rush(engine: Engine, client: &mut Client) {
     let before = counted(engine, client).await;
     for _ in 0..1_000 {
         client.run("SELECT 1").await;

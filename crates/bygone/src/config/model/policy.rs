@@ -5,7 +5,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use bygone_core::{ScheduleError, Window};
+use bygone_core::{Duty, ScheduleError, Window};
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use miette::SourceSpan;
@@ -102,7 +102,7 @@ pub(crate) struct PolicySpans {
 }
 
 /// The bounds of a run. `None` is no bound.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Budget {
     /// The most items that one page examines: at least 1.
     pub(crate) page: Option<u64>,
@@ -116,6 +116,8 @@ pub(crate) struct Budget {
     pub(crate) run_time: Option<SignedDuration>,
     /// The rest between two pages.
     pub(crate) pause: SignedDuration,
+    /// The share of the time that pages may take while others are at work.
+    pub(crate) duty: Duty,
     /// How many pages may be swept side by side.
     pub(crate) workers: NonZeroUsize,
 }

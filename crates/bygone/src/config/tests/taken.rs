@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use bygone_core::Duty;
 use jiff::SignedDuration;
 
 use super::super::model::Budget;
@@ -40,6 +41,7 @@ fn what_is_left_out_has_its_default() {
         requests: None,
         run_time: None,
         pause: SignedDuration::ZERO,
+        duty: Duty::FULL,
         workers: NonZeroUsize::MIN,
     };
     assert_eq!(policy.budget, budget);
@@ -118,11 +120,30 @@ fn the_policy_goes_before_the_file_key_by_key() {
         requests: None,
         run_time: None,
         pause: SignedDuration::from_secs(1),
+        duty: Duty::FULL,
         workers: NonZeroUsize::new(2).unwrap(),
     };
     assert_eq!(policy.budget, budget);
     let brake = Brake { fraction: 1.0, over_items: 0, max_items: Some(7) };
     assert_eq!(policy.brake, brake);
+}
+
+#[test]
+fn a_polite_pace_is_small_pages_and_rests_unless_numbers_say_otherwise() {
+    let paces = |lines: &str| {
+        let budget = policy(lines).budget;
+        (budget.page_time, budget.duty)
+    };
+    let (quick, fifth) = (SignedDuration::from_millis(10), Duty::of(0.2).unwrap());
+    assert_eq!(paces("budget = { pace = \"polite\" }"), (quick, fifth));
+    assert_eq!(paces("budget = { pace = \"full\" }"), (SignedDuration::from_millis(50), Duty::FULL));
+    assert_eq!(paces("budget = { pace = \"polite\", duty = 0.5 }"), (quick, Duty::of(0.5).unwrap()));
+    assert_eq!(paces("budget = { pace = \"polite\", page_time = \"5ms\" }"), (SignedDuration::from_millis(5), fifth));
+    assert_eq!(
+        paces("budget = { pace = \"full\" }\n[budget]\npace = \"polite\""),
+        (SignedDuration::from_millis(50), Duty::FULL)
+    );
+    assert_eq!(paces("budget = { page = 7 }\n[budget]\npace = \"polite\""), (quick, fifth));
 }
 
 #[test]
