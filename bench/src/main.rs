@@ -4,6 +4,7 @@
 //! contenders in turn on equal copies of one dataset and compares them with each other: the ratio is the result, and
 //! the bars that the project sets itself are ratios. One module a bench; this file only wires them.
 
+mod account;
 mod choice;
 mod crowd;
 mod disk;
@@ -12,6 +13,7 @@ mod failure;
 mod files;
 mod leases;
 mod machine;
+mod mas;
 mod noise;
 mod output;
 #[allow(dead_code, reason = "whoever draws comes next")]
@@ -27,6 +29,7 @@ mod stopwatch;
 mod tokens;
 mod watch;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -42,7 +45,7 @@ struct Cli {
 }
 
 /// What every bench understands.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct Common {
     /// Small data, one run: ends within a minute. Shows that it works, not how fast it is.
     #[arg(long, global = true)]
@@ -50,12 +53,17 @@ struct Common {
     /// One line of JSON per comparison instead of a table.
     #[arg(long, global = true)]
     json: bool,
+    /// Keep the comparisons, with date, command and machine, in this file.
+    #[arg(long, global = true, value_name = "FILE")]
+    keep: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Bench {
     /// Expired rows of PostgreSQL, SQLite and MariaDB tables.
     Rows(rows::Options),
+    /// An auth server's sessions with what hangs on them, beside that server's own job.
+    Mas(mas::Options),
     /// The stores of credentials, beside the bare statements that they are made of.
     Tokens(tokens::Options),
     /// Directory trees and staging areas, beside what a shell has for them.
@@ -75,6 +83,7 @@ async fn main() -> ExitCode {
     let Cli { common, bench } = Cli::parse();
     let done = match bench {
         Bench::Rows(options) => rows::run(&options, common).await,
+        Bench::Mas(options) => mas::run(&options, common).await,
         Bench::Tokens(options) => tokens::run(&options, common).await,
         Bench::Files(options) => files::run(&options, common).await,
         Bench::Leases(options) => leases::run(&options, common).await,

@@ -13,6 +13,7 @@
 //!   [`TestBucket`] per test. A [`FaultProxy`] between a test and any of them cuts, delays and refuses.
 //! - [`Browser`]: what it takes to look at pages as people do.
 //! - [`Etcd`] and [`Redis`]: no test needs them; benches run beside them.
+//! - [`pgbench`]: where the program is that puts a load on PostgreSQL.
 //! - [`schemathesis`]: where the program is that tries an API by its OpenAPI document.
 //! - [`Sqlite::fresh`]: a database file of one's own.
 //! - [`AnyDatabase::fresh`] and [`on_each_engine!`]: for tests that say the same of all three.
@@ -55,7 +56,7 @@ pub use etcd::{Etcd, EtcdService};
 pub use fault_proxy::{Fault, FaultProxy, Seen};
 pub use mariadb::{MariaDb, MariaDbEngine};
 pub use objects::{Azurite, AzuriteService, Moto, MotoService, SeaweedFs, SeaweedFsService, TestBucket};
-pub use postgres::{Postgres, PostgresEngine};
+pub use postgres::{Postgres, PostgresEngine, pgbench};
 pub use process::Process;
 pub use programs::schemathesis;
 pub use redis::{Redis, RedisService};
