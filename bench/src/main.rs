@@ -11,12 +11,12 @@ mod disk;
 mod engine;
 mod failure;
 mod files;
+mod harm;
 mod leases;
 mod machine;
 mod mas;
 mod noise;
 mod output;
-#[allow(dead_code, reason = "whoever draws comes next")]
 mod plot;
 mod queue;
 mod report;
@@ -66,6 +66,8 @@ enum Bench {
     Mas(mas::Options),
     /// The stores of credentials, beside the bare statements that they are made of.
     Tokens(tokens::Options),
+    /// What a sweep does to those who work in the database meanwhile, beside one DELETE and the usual loop.
+    Harm(harm::Options),
     /// Directory trees and staging areas, beside what a shell has for them.
     Files(files::Options),
     /// Leases on disk, beside locks in Redis and etcd.
@@ -85,6 +87,7 @@ async fn main() -> ExitCode {
         Bench::Rows(options) => rows::run(&options, common).await,
         Bench::Mas(options) => mas::run(&options, common).await,
         Bench::Tokens(options) => tokens::run(&options, common).await,
+        Bench::Harm(options) => harm::run(&options, common).await,
         Bench::Files(options) => files::run(&options, common).await,
         Bench::Leases(options) => leases::run(&options, common).await,
         Bench::Queue(options) => queue::run(&options, common).await,
