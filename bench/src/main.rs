@@ -11,6 +11,7 @@ mod disk;
 mod engine;
 mod failure;
 mod files;
+mod growth;
 mod harm;
 mod leases;
 mod machine;
@@ -68,6 +69,8 @@ enum Bench {
     Tokens(tokens::Options),
     /// What a sweep does to those who work in the database meanwhile, beside one DELETE and the usual loop.
     Harm(harm::Options),
+    /// Time and memory against the backlog, against the rows that live, and against the number of policies.
+    Growth(growth::Options),
     /// Directory trees and staging areas, beside what a shell has for them.
     Files(files::Options),
     /// Leases on disk, beside locks in Redis and etcd.
@@ -88,6 +91,7 @@ async fn main() -> ExitCode {
         Bench::Mas(options) => mas::run(&options, common).await,
         Bench::Tokens(options) => tokens::run(&options, common).await,
         Bench::Harm(options) => harm::run(&options, common).await,
+        Bench::Growth(options) => growth::run(&options, common).await,
         Bench::Files(options) => files::run(&options, common).await,
         Bench::Leases(options) => leases::run(&options, common).await,
         Bench::Queue(options) => queue::run(&options, common).await,
