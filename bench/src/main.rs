@@ -8,6 +8,7 @@ mod account;
 mod choice;
 mod crowd;
 mod disk;
+mod docs;
 mod engine;
 mod failure;
 mod files;
@@ -81,6 +82,8 @@ enum Bench {
     Serve(serve::Options),
     /// The simulation of leases: whether every promise is kept, in bad weather.
     Sim(sim::Options),
+    /// Makes the tables and plots of docs/benchmarks.md anew, of the results that are kept beside it.
+    Docs,
 }
 
 #[tokio::main]
@@ -97,6 +100,7 @@ async fn main() -> ExitCode {
         Bench::Queue(options) => queue::run(&options, common).await,
         Bench::Serve(options) => serve::run(&options, common).await,
         Bench::Sim(options) => sim::run(&options, common).await,
+        Bench::Docs => docs::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
