@@ -4,14 +4,18 @@ use std::fs;
 
 use bygone_core::{Clock, SystemClock};
 
-/// Date, cores, processor, memory, kernel, and the versions of what took part.
+/// Today, in UTC.
+pub(crate) fn date() -> String {
+    SystemClock::new().now().strftime("%Y-%m-%d").to_string()
+}
+
+/// Cores, processor, memory, kernel, and the versions of what took part.
 pub(crate) fn describe(versions: &[String]) -> String {
-    let date = SystemClock::new().now().strftime("%Y-%m-%d").to_string();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut parts = vec![date, format!("{cores} cores")];
+    let mut parts = vec![format!("{cores} cores")];
     parts.extend(processor());
     parts.extend(memory());
-    parts.extend(fs::read_to_string("/proc/sys/kernel/osrelease").ok().map(|text| format!("Linux {}", text.trim())));
+    parts.extend(kernel());
     parts.extend_from_slice(versions);
     parts.join(" · ")
 }
@@ -20,6 +24,12 @@ fn processor() -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     line.split_once(':').map(|(_, name)| name.trim().to_owned())
+}
+
+/// Its version; what distributions put behind it says nothing of speed.
+fn kernel() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    text.trim().split('-').next().map(|version| format!("Linux {version}"))
 }
 
 fn memory() -> Option<String> {

@@ -4,17 +4,21 @@
 //! contenders in turn on equal copies of one dataset and compares them with each other: the ratio is the result, and
 //! the bars that the project sets itself are ratios. One module a bench; this file only wires them.
 
+mod account;
 mod choice;
 mod crowd;
 mod disk;
+mod docs;
 mod engine;
 mod failure;
 mod files;
+mod growth;
+mod harm;
 mod leases;
 mod machine;
+mod mas;
 mod noise;
 mod output;
-#[allow(dead_code, reason = "whoever draws comes next")]
 mod plot;
 mod queue;
 mod report;
@@ -28,6 +32,7 @@ mod stopwatch;
 mod tokens;
 mod watch;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -43,7 +48,7 @@ struct Cli {
 }
 
 /// What every bench understands.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct Common {
     /// Small data, one run: ends within a minute. Shows that it works, not how fast it is.
     #[arg(long, global = true)]
@@ -51,14 +56,23 @@ struct Common {
     /// One line of JSON per comparison instead of a table.
     #[arg(long, global = true)]
     json: bool,
+    /// Keep the comparisons, with date, command and machine, in this file.
+    #[arg(long, global = true, value_name = "FILE")]
+    keep: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Bench {
     /// Expired rows of PostgreSQL, SQLite and MariaDB tables.
     Rows(rows::Options),
+    /// An auth server's sessions with what hangs on them, beside that server's own job.
+    Mas(mas::Options),
     /// The stores of credentials, beside the bare statements that they are made of.
     Tokens(tokens::Options),
+    /// What a sweep does to those who work in the database meanwhile, beside one DELETE and the usual loop.
+    Harm(harm::Options),
+    /// Time and memory against the backlog, against the rows that live, and against the number of policies.
+    Growth(growth::Options),
     /// Directory trees and staging areas, beside what a shell has for them.
     Files(files::Options),
     /// Leases on disk, beside locks in Redis and etcd.
@@ -71,6 +85,8 @@ enum Bench {
     Sim(sim::Options),
     /// The daemon beside writers and faults, for an hour: whether every promise is kept, and nothing grows.
     Soak(soak::Options),
+    /// Makes the tables and plots of docs/benchmarks.md anew, of the results that are kept beside it.
+    Docs,
 }
 
 #[tokio::main]
@@ -78,13 +94,17 @@ async fn main() -> ExitCode {
     let Cli { common, bench } = Cli::parse();
     let done = match bench {
         Bench::Rows(options) => rows::run(&options, common).await,
+        Bench::Mas(options) => mas::run(&options, common).await,
         Bench::Tokens(options) => tokens::run(&options, common).await,
+        Bench::Harm(options) => harm::run(&options, common).await,
+        Bench::Growth(options) => growth::run(&options, common).await,
         Bench::Files(options) => files::run(&options, common).await,
         Bench::Leases(options) => leases::run(&options, common).await,
         Bench::Queue(options) => queue::run(&options, common).await,
         Bench::Serve(options) => serve::run(&options, common).await,
         Bench::Sim(options) => sim::run(&options, common).await,
         Bench::Soak(options) => soak::run(&options, common).await,
+        Bench::Docs => docs::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,19 +2,21 @@
 //!
 //! The table is Markdown, so that docs/benchmarks.md can take it over as it is.
 
-use serde::Serialize;
+use std::borrow::Cow;
 
-use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+
 use crate::output;
 
 /// Ours beside one peer, or beside a limit that we set ourselves.
 ///
 /// `ratio` always says how many times better ours is: more rows in the same time, or less time for the same. A bar
 /// is met when `ratio >= bar`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Comparison {
     /// The bench.
-    pub(crate) bench: &'static str,
+    pub(crate) bench: Cow<'static, str>,
     /// The data it ran on.
     pub(crate) case: String,
     /// What ours is compared with.
@@ -24,7 +26,7 @@ pub(crate) struct Comparison {
     /// The peer's.
     pub(crate) theirs: f64,
     /// What both are measured in.
-    pub(crate) unit: &'static str,
+    pub(crate) unit: Cow<'static, str>,
     /// How many times better ours is.
     pub(crate) ratio: f64,
     /// The least that it must be.
@@ -43,7 +45,8 @@ impl Comparison {
     ) -> Self {
         let ratio = rounded(ours / theirs, 3);
         let (ours, theirs) = (ours.round(), theirs.round());
-        Self { bench, case: case.to_owned(), peer: peer.to_owned(), ours, theirs, unit, ratio, bar }
+        let (case, peer) = (case.to_owned(), peer.to_owned());
+        Self { bench: bench.into(), case, peer, ours, theirs, unit: unit.into(), ratio, bar }
     }
 
     /// A time that must stay within a limit.
@@ -60,17 +63,23 @@ impl Comparison {
         ours: f64,
         limit: f64,
     ) -> Self {
-        Self {
-            bench,
-            case: case.to_owned(),
-            peer: what.to_owned(),
-            ours: rounded(ours, 3),
-            theirs: rounded(limit, 3),
-            unit,
-            // Nothing has no ratio.
-            ratio: if ours > 0.0 { rounded(limit / ours, 3) } else { 1.0 },
-            bar: Some(1.0),
-        }
+        Self::of_costs(bench, case, what, unit, (ours, limit), Some(1.0))
+    }
+
+    /// Less is better: a time, or memory.
+    pub(crate) fn of_costs(
+        bench: &'static str,
+        case: &str,
+        peer: &str,
+        unit: &'static str,
+        (ours, theirs): (f64, f64),
+        bar: Option<f64>,
+    ) -> Self {
+        // Nothing has no ratio.
+        let ratio = if ours > 0.0 { rounded(theirs / ours, 3) } else { 1.0 };
+        let (ours, theirs) = (rounded(ours, 3), rounded(theirs, 3));
+        let (case, peer) = (case.to_owned(), peer.to_owned());
+        Self { bench: bench.into(), case, peer, ours, theirs, unit: unit.into(), ratio, bar }
     }
 
     /// Whether the bar is met; `None` where there is none.
@@ -93,16 +102,15 @@ fn rounded(value: f64, digits: i32) -> f64 {
     (value * scale).round() / scale
 }
 
-/// Prints comparisons for machines.
-pub(crate) fn print_json(comparisons: &[Comparison]) -> Result<(), Failure> {
-    for comparison in comparisons {
-        output::data(&serde_json::to_string(comparison)?);
+/// Prints a table.
+pub(crate) fn print_table(headers: &[&str], rows: &[Vec<String>]) {
+    for line in table(headers, rows) {
+        output::data(&line);
     }
-    Ok(())
 }
 
-/// Prints a Markdown table whose columns line up, so that it can be read as it is, too.
-pub(crate) fn print_table(headers: &[&str], rows: &[Vec<String>]) {
+/// The lines of a Markdown table whose columns line up, so that it can be read as it is, too.
+pub(crate) fn table(headers: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     let width = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
         cells.chain([headers[at].chars().count(), 3]).max().unwrap_or(3)
@@ -112,13 +120,26 @@ pub(crate) fn print_table(headers: &[&str], rows: &[Vec<String>]) {
         let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!(" {cell:<width$} ")).collect();
         format!("|{}|", padded.join("|"))
     };
-    output::data(&line(headers));
     let dashes: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
-    output::data(&format!("|{}|", dashes.join("|")));
-    for row in rows {
-        let cells: Vec<&str> = row.iter().map(String::as_str).collect();
-        output::data(&line(&cells));
-    }
+    let body = rows.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
+    [line(headers), format!("|{}|", dashes.join("|"))].into_iter().chain(body).collect()
+}
+
+/// The columns of a table of comparisons.
+pub(crate) const COMPARISON_HEADERS: [&str; 6] = ["case", "beside", "ours", "theirs", "ours is", "bar"];
+
+/// A line of such a table.
+pub(crate) fn comparison_row(line: &Comparison) -> Vec<String> {
+    let [ours, theirs] = [line.ours, line.theirs].map(|figure| format!("{} {}", figure_of(figure), line.unit));
+    let bar = line.bar.map_or_else(|| "–".to_owned(), |bar| format!("≥ {bar}x: {}", line.verdict()));
+    vec![line.case.clone(), line.peer.clone(), ours, theirs, format!("{:.2}x", line.ratio), bar]
+}
+
+/// Prints every comparison that has a bar, in a table of its own.
+pub(crate) fn print_bars(comparisons: &[Comparison]) {
+    let rows: Vec<Vec<String>> = comparisons.iter().filter(|line| line.bar.is_some()).map(comparison_row).collect();
+    output::data("");
+    print_table(&COMPARISON_HEADERS, &rows);
 }
 
 /// Prints how many bars are met.
@@ -126,6 +147,17 @@ pub(crate) fn print_verdict(comparisons: &[Comparison]) {
     let verdicts: Vec<bool> = comparisons.iter().filter_map(Comparison::met).collect();
     let met = verdicts.iter().filter(|met| **met).count();
     output::data(&format!("\n{met} of {} bars met.", verdicts.len()));
+}
+
+/// A figure with as many digits as say something.
+pub(crate) fn figure_of(value: f64) -> String {
+    if value < 10.0 {
+        format!("{value:.2}")
+    } else if value < 100.0 {
+        format!("{value:.1}")
+    } else {
+        thousands(value)
+    }
 }
 
 /// A whole number with its thousands apart.

@@ -24,8 +24,9 @@ use self::case::{Case, Load, Name};
 use self::ground::Ground;
 use self::result::CaseResult;
 use self::series::Bed;
+use crate::account::Account;
 use crate::failure::Failure;
-use crate::{Common, machine, output, report};
+use crate::{Common, output};
 
 /// Runs of each contender; an odd number, so that the median is one of them.
 const RUNS: usize = 3;
@@ -50,7 +51,7 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
     let cases: Vec<Case> = case::all(common.quick).into_iter().filter(chosen).collect();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
-    let mut work = tokio::task::spawn_blocking(move || run_all(&cases, runs, common.json, &stopped));
+    let mut work = tokio::task::spawn_blocking(move || run_all(&cases, runs, common, &stopped));
     tokio::select! {
         done = &mut work => done?,
         interrupted = interrupt() => {
@@ -71,8 +72,9 @@ async fn interrupt() -> Result<(), Failure> {
     }
 }
 
-fn run_all(cases: &[Case], runs: usize, json: bool, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+fn run_all(cases: &[Case], runs: usize, common: Common, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     let (mut versions, mut results): (Vec<String>, Vec<CaseResult>) = (Vec::new(), Vec::new());
+    let mut account = Account::new(common);
     for case in cases {
         let ground = Ground::new(case.room(), Arc::clone(stop))?;
         output::talk(&format!("{}: making the data", case.as_str()));
@@ -91,14 +93,10 @@ fn run_all(cases: &[Case], runs: usize, json: bool, stop: &Arc<AtomicBool>) -> R
             }
         }
         let result = series::measure(&ground, &mut *bed, case, runs)?;
-        if json {
-            report::print_json(&result.comparisons())?;
-        }
+        account.add(result.comparisons())?;
         results.push(result);
     }
-    if !json {
-        output::data(&machine::describe(&versions));
-        output::data("");
+    if account.close(&versions)? {
         result::print(&results);
     }
     Ok(())

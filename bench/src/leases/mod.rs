@@ -16,12 +16,13 @@ use clap::Args;
 
 use self::case::Case;
 use self::ours::Names;
+use crate::account::Account;
 use crate::crowd::race::{self, Alone, Race};
 use crate::crowd::{Contender, Until};
 use crate::failure::Failure;
 use crate::report::thousands;
 use crate::statistics::median;
-use crate::{Common, disk, machine, output, report, server};
+use crate::{Common, disk, output, server};
 
 const BENCH: &str = "leases";
 
@@ -60,11 +61,9 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
         let rate = median(&sweep::measure(case, runs, directory.path()).await?);
         alone.push(Alone { bench: BENCH, case: case.name, unit: "leases/s", rate, rate_min: case.rate_min });
     }
-    if common.json {
-        report::print_json(&race::comparisons(&races, &alone))?;
-    } else {
-        output::data(&machine::describe(&versions));
-        output::data("");
+    let mut account = Account::new(common);
+    account.add(race::comparisons(&races, &alone))?;
+    if account.close(&versions)? {
         race::print(&races, &alone);
     }
     Ok(())

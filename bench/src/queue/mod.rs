@@ -13,11 +13,12 @@ use bygone_lease::storage::Disk;
 use bygone_testkit::Redis;
 use clap::Args;
 
+use crate::account::Account;
 use crate::crowd::race::{self, Race};
 use crate::crowd::{Clients, Contender, Until};
 use crate::failure::Failure;
 use crate::report::thousands;
-use crate::{Common, disk, machine, output, report, server};
+use crate::{Common, disk, output, server};
 
 const BENCH: &str = "queue";
 /// What each message says.
@@ -58,11 +59,9 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
     for case in all(common.quick) {
         races.extend(bed.measure(&case, options.runs.max(1)).await?);
     }
-    if common.json {
-        report::print_json(&race::comparisons(&races, &[]))?;
-    } else {
-        output::data(&machine::describe(&[disk_line, version]));
-        output::data("");
+    let mut account = Account::new(common);
+    account.add(race::comparisons(&races, &[]))?;
+    if account.close(&[disk_line, version])? {
         race::print(&races, &[]);
     }
     Ok(())

@@ -3,11 +3,13 @@
 //! Sizes and shapes are those of the measurements that the bars were set by: large enough that a page is a small part
 //! of a run, small enough that the data stays in memory, so that the disk's mood does not decide.
 
+use std::num::NonZeroUsize;
+
 use crate::choice::title;
 use crate::engine::Engine;
 
 /// With `--quick` everything is this much smaller.
-const QUICK_DIVISOR: u64 = 10;
+const QUICK_DIVISOR: u64 = 20;
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,7 @@ pub(crate) struct Bar {
 /// One dataset and what must be reached on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
+    pub(crate) bench: &'static str,
     pub(crate) engine: Engine,
     pub(crate) name: &'static str,
     /// Rows in the table.
@@ -83,6 +86,8 @@ pub(crate) struct Case {
     pub(crate) bars: Vec<Bar>,
     /// How long a page of ours may take at the 99th percentile.
     pub(crate) page_p99_ms_max: f64,
+    /// How many of ours work side by side.
+    pub(crate) workers: NonZeroUsize,
 }
 
 impl Case {
@@ -97,9 +102,7 @@ impl Case {
     }
 }
 
-/// Every case; with `mas` those of an auth server's sessions instead.
-pub(crate) fn all(quick: bool, mas: bool) -> Vec<Case> {
-    let mut cases = if mas { sessions() } else { tokens() };
+fn sized(mut cases: Vec<Case>, quick: bool) -> Vec<Case> {
     if quick {
         for case in &mut cases {
             case.rows /= QUICK_DIVISOR;
@@ -109,8 +112,10 @@ pub(crate) fn all(quick: bool, mas: bool) -> Vec<Case> {
     cases
 }
 
-fn sessions() -> Vec<Case> {
+/// Sessions of an auth server, for a bench of their own.
+pub(crate) fn sessions(quick: bool) -> Vec<Case> {
     let case = |name, work, rows, expired, bar_min| Case {
+        bench: "mas",
         engine: Engine::Postgres,
         name,
         rows,
@@ -119,41 +124,69 @@ fn sessions() -> Vec<Case> {
         work,
         bars: vec![bar(Contender::PeerLoop, bar_min)],
         page_p99_ms_max: 50.0,
+        workers: NonZeroUsize::MIN,
     };
-    vec![
+    let cases = vec![
         case("finished-sessions", Work::Sessions, 1_000_000, 500_000, Some(3.0)),
         case("user-sessions", Work::Browsers, 1_000_000, 500_000, Some(3.0)),
         case("stuck-user-sessions", Work::StuckBrowsers, 100_000, 100_000, None),
+    ];
+    sized(cases, quick)
+}
+
+/// Expired tokens.
+pub(crate) fn tokens(quick: bool) -> Vec<Case> {
+    sized([postgres(), sqlite(), mariadb()].concat(), quick)
+}
+
+/// Expired tokens of which some are left for as long as others work beside whoever removes them.
+pub(crate) fn beside_others(quick: bool) -> Case {
+    let case = tokens_of(Engine::Postgres, "beside-others", 4_000_000, 3_000_000, Layout::Ordered, Vec::new());
+    let (rows, expired) = if quick { (450_000, 400_000) } else { (case.rows, case.expired) };
+    Case { bench: "harm", rows, expired, ..case }
+}
+
+/// Tokens of a database. Who wants other bounds says so.
+fn tokens_of(engine: Engine, name: &'static str, rows: u64, expired: u64, layout: Layout, bars: Vec<Bar>) -> Case {
+    let (bench, work, workers) = ("rows", Work::Tokens, NonZeroUsize::MIN);
+    Case { bench, engine, name, rows, expired, layout, work, bars, page_p99_ms_max: 50.0, workers }
+}
+
+fn postgres() -> Vec<Case> {
+    let case = |name, layout, expired, bars| tokens_of(Engine::Postgres, name, 2_000_000, expired, layout, bars);
+    let beside = |one, peer| vec![bar(Contender::OneDelete, Some(one)), bar(Contender::PeerLoop, peer)];
+    let two = |name, layout| Case {
+        workers: NonZeroUsize::MIN.saturating_add(1),
+        ..case(name, layout, 1_000_000, vec![bar(Contender::OneDelete, Some(1.3))])
+    };
+    vec![
+        case("append", Layout::Ordered, 1_000_000, beside(0.9, Some(8.0))),
+        case("scattered", Layout::Mixed, 1_000_000, beside(0.9, Some(8.0))),
+        case("append-1pct", Layout::Ordered, 20_000, beside(0.7, None)),
+        case("scattered-1pct", Layout::Mixed, 20_000, beside(0.7, None)),
+        two("append-2-workers", Layout::Ordered),
+        two("scattered-2-workers", Layout::Mixed),
     ]
 }
 
-fn tokens() -> Vec<Case> {
-    let (mut cases, work) = (Vec::new(), Work::Tokens);
-    for (name, layout, expired, [one, peer]) in [
-        ("append", Layout::Ordered, 1_000_000, [Some(0.9), Some(8.0)]),
-        ("scattered", Layout::Mixed, 1_000_000, [Some(0.9), Some(8.0)]),
-        ("append-1pct", Layout::Ordered, 20_000, [Some(0.7), None]),
-        ("scattered-1pct", Layout::Mixed, 20_000, [Some(0.7), None]),
-    ] {
-        let bars = vec![bar(Contender::OneDelete, one), bar(Contender::PeerLoop, peer)];
-        let engine = Engine::Postgres;
-        cases.push(Case { engine, name, rows: 2_000_000, expired, layout, work, bars, page_p99_ms_max: 50.0 });
-    }
-    for (name, layout, one) in [("time-ordered", Layout::Ordered, 0.5), ("random", Layout::Mixed, 0.2)] {
-        let bars = vec![bar(Contender::OneDelete, Some(one))];
-        let engine = Engine::Sqlite;
-        cases.push(Case { engine, name, rows: 1_000_000, expired: 500_000, layout, work, bars, page_p99_ms_max: 50.0 });
-    }
-    for (name, layout, one) in [("time-ordered", Layout::Ordered, 0.6), ("random", Layout::Mixed, 0.45)] {
+fn sqlite() -> Vec<Case> {
+    let case = |name, layout, one| {
+        tokens_of(Engine::Sqlite, name, 1_000_000, 500_000, layout, vec![bar(Contender::OneDelete, Some(one))])
+    };
+    vec![case("time-ordered", Layout::Ordered, 0.5), case("random", Layout::Mixed, 0.2)]
+}
+
+fn mariadb() -> Vec<Case> {
+    let case = |name, layout, one| {
         let bars = vec![
             bar(Contender::OneDelete, Some(one)),
             bar(Contender::PtArchiver, Some(8.0)),
             bar(Contender::PtArchiverBulk, Some(1.3)),
         ];
-        let engine = Engine::Mariadb;
-        cases.push(Case { engine, name, rows: 400_000, expired: 200_000, layout, work, bars, page_p99_ms_max: 100.0 });
-    }
-    cases
+        let tokens = tokens_of(Engine::Mariadb, name, 400_000, 200_000, layout, bars);
+        Case { page_p99_ms_max: 100.0, ..tokens }
+    };
+    vec![case("time-ordered", Layout::Ordered, 0.6), case("random", Layout::Mixed, 0.45)]
 }
 
 fn bar(peer: Contender, ratio_min: Option<f64>) -> Bar {

@@ -4,22 +4,25 @@
 //! its end. The peers are what people run instead. Each contender gets an equal copy of one dataset; they take turns,
 //! and afterwards exactly the rows that had not expired must be left, or the run counts as failed.
 
-mod case;
+pub(crate) mod case;
 mod mariadb;
-mod ours;
-mod postgres;
+pub(crate) mod ours;
+pub(crate) mod postgres;
 mod result;
-mod series;
+pub(crate) mod series;
 mod sqlite;
+
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use self::case::Case;
 use self::result::CaseResult;
+use crate::Common;
+use crate::account::Account;
 use crate::choice::chosen;
 use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::{Common, machine, output, report};
 
 /// Runs of each contender; an odd number, so that the median is one of them.
 const RUNS: usize = 3;
@@ -33,9 +36,6 @@ pub(crate) struct Options {
     /// Only cases of this name: `append`, or `postgres/append`.
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
-    /// An auth server's sessions with what hangs on them, instead of tokens.
-    #[arg(long)]
-    mas: bool,
     /// Runs of each contender, whose median counts [default: 3; with --quick: 1]
     #[arg(long, value_name = "N")]
     runs: Option<usize>,
@@ -53,17 +53,31 @@ enum Skip {
 
 /// Runs the bench and prints what it found.
 pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure> {
-    let cases = chosen(case::all(common.quick, options.mas), options.engine, options.case.as_deref(), |case| {
-        (case.engine, case.name)
-    })?;
-    let runs = options.runs.unwrap_or(if common.quick { 1 } else { RUNS }).max(1);
+    let of = |case: &Case| (case.engine, case.name);
+    let cases = chosen(case::tokens(common.quick), options.engine, options.case.as_deref(), of)?;
     let pt_archiver = if options.skip.contains(&Skip::PtArchiver) || !needs(&cases, Engine::Mariadb) {
         None
     } else {
         // Looked for now: an hour into the run is too late to hear of it.
         Some(mariadb::find_pt_archiver()?)
     };
-    let (mut versions, mut results) = (Vec::new(), Vec::new());
+    measure(Plan { cases, runs: options.runs, pt_archiver }, common).await
+}
+
+/// What is to be run.
+pub(crate) struct Plan {
+    pub(crate) cases: Vec<Case>,
+    /// How often; as often as is usual if nobody says.
+    pub(crate) runs: Option<usize>,
+    /// Where a peer is that not everybody has.
+    pub(crate) pt_archiver: Option<PathBuf>,
+}
+
+/// Runs cases and prints what was found.
+pub(crate) async fn measure(plan: Plan, common: Common) -> Result<(), Failure> {
+    let Plan { cases, runs, pt_archiver } = plan;
+    let runs = runs.unwrap_or(if common.quick { 1 } else { RUNS }).max(1);
+    let (mut account, mut versions, mut results) = (Account::new(common), Vec::new(), Vec::new());
     for engine in Engine::ALL.into_iter().filter(|engine| needs(&cases, *engine)) {
         let cases: Vec<Case> = cases.iter().filter(|case| case.engine == engine).cloned().collect();
         let done = match engine {
@@ -72,14 +86,10 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
             Engine::Mariadb => mariadb::run(&cases, runs, pt_archiver.clone()).await?,
         };
         versions.extend(done.versions);
-        if common.json {
-            report::print_json(&done.results.iter().flat_map(CaseResult::comparisons).collect::<Vec<_>>())?;
-        }
+        account.add(done.results.iter().flat_map(CaseResult::comparisons).collect())?;
         results.extend(done.results);
     }
-    if !common.json {
-        output::data(&machine::describe(&versions));
-        output::data("");
+    if account.close(&versions)? {
         result::print(&results);
     }
     Ok(())

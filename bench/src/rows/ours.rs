@@ -1,17 +1,22 @@
 //! bygone through its engine, as the command line runs it: open, read both clocks, bind, survey, brake, pages, settle.
 //! All of that is timed, since a person waits for all of it.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bygone_core::{Boundary, Brake, Budget, Clock, Consent, Job, Outcome, Sweep, SystemClock, Target};
-use bygone_sql::{ColumnRef, Deadline, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl};
+use bygone_core::{
+    Boundary, Brake, Budget, CancellationToken, Clock, Consent, Job, Outcome, PolicyReport, Sweep, SystemClock, Target,
+};
+use bygone_sql::{
+    ColumnRef, DatabaseNeighbours, Deadline, RowPolicy, RowTarget, SharedSource, Source, SourceOptions, SourceUrl,
+};
 use jiff::SignedDuration;
 
 use super::case::Work;
 use super::series::Run;
 use crate::failure::Failure;
-use crate::watch::Watch;
+use crate::watch::{Seen, Watch};
 
 /// Half of the table is expired, which the default brake would just about let through; this one surely does.
 const BRAKE_FRACTION: f64 = 0.9;
@@ -67,24 +72,48 @@ pub(crate) async fn plan(url: &str, work: Work) -> Result<String, Failure> {
     Ok(format!("walks by {} ({}; {index})", plan.walk.as_str(), plan.why))
 }
 
-/// Sweeps.
-pub(crate) async fn sweep(url: &str, work: Work) -> Result<Run, Failure> {
+/// A sweep that has ended.
+struct Swept {
+    time: Duration,
+    /// When the target was bound.
+    bound: Duration,
+    seen: Seen,
+    policy: PolicyReport,
+}
+
+async fn swept(url: &str, work: Work, budget: Budget, cancel: CancellationToken) -> Result<Swept, Failure> {
     let clock = Arc::new(SystemClock::new());
     let (target, boundary) = bind(url, work, &*clock).await?;
     let watch = Watch::new(Arc::clone(&clock));
     let bound = clock.elapsed();
     let brake = Brake { fraction: BRAKE_FRACTION, ..Brake::default() };
-    let job = Job::new(Box::new(target), Budget::default()).with_consent(Consent::Brake(brake));
+    let mut job = Job::new(Box::new(target), budget).with_consent(Consent::Brake(brake));
+    // Asked only by a budget that gives way to them.
+    if let Some(neighbours) = DatabaseNeighbours::of(SourceUrl::parse(url)?, Arc::<SystemClock>::clone(&clock)) {
+        job = job.beside(neighbours);
+    }
     let report = Sweep::new(Arc::<SystemClock>::clone(&clock), boundary)
         .observed_by(Arc::<Watch>::clone(&watch))
+        .cancelled_by(cancel)
         .run(vec![job])
         .await;
     let time = clock.elapsed();
-    let policy = report.policies.first().ok_or("the report is empty")?;
-    if policy.outcome != Outcome::Complete {
+    let policy = report.policies.into_iter().next().ok_or("the report is empty")?;
+    if !matches!(policy.outcome, Outcome::Complete | Outcome::Cancelled) {
         return Err(format!("the sweep ended as {}: {:?}", policy.outcome.as_str(), policy.error).into());
     }
-    let seen = watch.take();
+    Ok(Swept { time, bound, seen: watch.take(), policy })
+}
+
+/// Sweeps expired tokens until none is left or somebody cancels, and answers how many went.
+pub(crate) async fn sweep_until(url: &str, budget: Budget, cancel: CancellationToken) -> Result<u64, Failure> {
+    Ok(swept(url, Work::Tokens, budget, cancel).await?.policy.tally.removed)
+}
+
+/// Sweeps until nothing is left, by so many workers.
+pub(crate) async fn sweep(url: &str, work: Work, workers: NonZeroUsize) -> Result<Run, Failure> {
+    let budget = Budget { workers, ..Budget::default() };
+    let Swept { time, bound, seen, .. } = swept(url, work, budget, CancellationToken::new()).await?;
     let pages: Duration = seen.pages.iter().sum();
     let phases = format!(
         "bind {}, survey {}, {} pages {} of up to {} rows, settle {}{}",

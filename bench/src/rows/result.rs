@@ -9,8 +9,6 @@ use crate::report::{self, Comparison, thousands};
 use crate::statistics::{longest_ms, median, percentile_ms};
 use crate::stopwatch::rate;
 
-const BENCH: &str = "rows";
-
 /// All runs of one contender.
 #[derive(Debug)]
 pub(crate) struct Measured {
@@ -66,12 +64,25 @@ impl CaseResult {
 
     fn comparison(&self, peer: Contender, bar: Option<f64>) -> Option<Comparison> {
         let (ours, theirs) = (self.of(Contender::Bygone)?, self.of(peer)?);
-        Some(Comparison::of_rates(BENCH, &self.case.title(), peer.name(), "rows/s", (ours.rate(), theirs.rate()), bar))
+        Some(Comparison::of_rates(
+            self.case.bench,
+            &self.case.title(),
+            peer.name(),
+            "rows/s",
+            (ours.rate(), theirs.rate()),
+            bar,
+        ))
     }
 
     fn page_comparison(&self) -> Option<Comparison> {
         let p99 = percentile_ms(&self.of(Contender::Bygone)?.pages, 99)?;
-        Some(Comparison::within_ms(BENCH, &self.case.title(), "page p99 limit", p99, self.case.page_p99_ms_max))
+        Some(Comparison::within_ms(
+            self.case.bench,
+            &self.case.title(),
+            "page p99 limit",
+            p99,
+            self.case.page_p99_ms_max,
+        ))
     }
 
     /// One for each peer that ran, and one for the page time.

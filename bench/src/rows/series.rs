@@ -87,7 +87,7 @@ pub(crate) async fn measure(bed: &mut impl Bed, case: &Case, runs: usize) -> Res
 async fn one_run(bed: &mut impl Bed, case: &Case, contender: Contender) -> Result<Run, Failure> {
     let copy = bed.copy().await?;
     let run = match contender {
-        Contender::Bygone => ours::sweep(&copy, case.work).await?,
+        Contender::Bygone => ours::sweep(&copy, case.work, case.workers).await?,
         peer => bed.peer(peer, case, &copy).await?,
     };
     let left = bed.left(case, &copy).await?;

@@ -15,12 +15,13 @@ use clap::Args;
 
 use self::connection::Connection;
 use self::household::Household;
+use crate::account::Account;
 use crate::crowd::race;
 use crate::failure::Failure;
 use crate::report::Comparison;
 use crate::statistics::percentile_ms;
 use crate::stopwatch::Stopwatch;
-use crate::{Common, machine, output, report};
+use crate::{Common, output, report};
 
 const BENCH: &str = "serve";
 const POLICIES: usize = 1_000;
@@ -95,12 +96,10 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
     let (races, versions) = leases::measure(&household, common.quick).await?;
     household.end().await;
     let comparisons: Vec<Comparison> = all.iter().flat_map(Asked::comparisons).collect();
-    if common.json {
-        report::print_json(&comparisons)?;
-        report::print_json(&race::comparisons(&races, &[]))?;
-    } else {
-        output::data(&machine::describe(&versions));
-        output::data("");
+    let mut account = Account::new(common);
+    account.add(comparisons.clone())?;
+    account.add(race::comparisons(&races, &[]))?;
+    if account.close(&versions)? {
         let rows: Vec<Vec<String>> = all.iter().map(Asked::row).collect();
         report::print_table(&["case", "answer", "p50 ms", "p99 ms", "bar", ""], &rows);
         report::print_verdict(&comparisons);

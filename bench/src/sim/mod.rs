@@ -1,23 +1,26 @@
 //! The simulation of leases, played for longer than the tests have time for.
 //!
-//! There is no peer here, and no bar but one: every promise is kept. The figure is how many operations of the simulation a
-//! second of real time has.
+//! There is no peer here, and no bar but one: every promise is kept, in as many operations as were asked for. The figure is
+//! how many operations of the simulation a second of real time has.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use bygone_core::{Clock, SystemClock};
 use bygone_lease_sim::{Report, Settings, play_while};
 use clap::Args;
-use serde::Serialize;
 
+use crate::account::Account;
 use crate::failure::Failure;
+use crate::report::Comparison;
 use crate::stopwatch::{Stopwatch, rate};
-use crate::{Common, machine, output, report};
+use crate::{Common, output, report};
 
+const BENCH: &str = "sim";
 const OPERATIONS: u64 = 10_000_000;
 const OPERATIONS_QUICK: u64 = 200_000;
 
@@ -32,14 +35,16 @@ pub(crate) struct Options {
     seed: u64,
 }
 
-/// A line for machines.
-#[derive(Serialize)]
-struct Line<'a> {
-    bench: &'static str,
-    case: String,
-    operations_per_second: f64,
-    #[serde(flatten)]
-    report: &'a Report,
+/// Operations whose answers kept every promise, beside those that were asked for; and the time that passed in them, beside
+/// the time that it took.
+fn comparisons(settings: Settings, report: &Report, time: Duration) -> Vec<Comparison> {
+    let case = format!("seed {}", settings.seed);
+    let operations = (float(report.operations), float(settings.operations));
+    let seconds = (report.simulated.as_secs_f64(), time.as_secs_f64());
+    vec![
+        Comparison::of_rates(BENCH, &case, "asked for, every promise kept", "operations", operations, Some(1.0)),
+        Comparison::of_rates(BENCH, &case, "real time", "s", seconds, None),
+    ]
 }
 
 /// Plays the simulation and prints how it went. Ctrl-C ends it between two steps, with the report so far.
@@ -64,7 +69,7 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
                 heard?;
                 stop.store(true, Ordering::Relaxed);
             }
-            () = clock.sleep(std::time::Duration::from_secs(2)) => {
+            () = clock.sleep(Duration::from_secs(2)) => {
                 if is_watched {
                     let done = done.load(Ordering::Relaxed);
                     output::talk(&format!("{} of {} operations", grouped(done), grouped(settings.operations)));
@@ -75,14 +80,11 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
     let time = watch.time();
     let report = ended?;
     let operations_per_second = rate(report.operations, time).round();
-    if common.json {
-        let line =
-            Line { bench: "sim", case: format!("seed {}", settings.seed), operations_per_second, report: &report };
-        output::data(&serde_json::to_string(&line)?);
+    let mut account = Account::new(common);
+    account.add(comparisons(settings, &report, time))?;
+    if !account.close(&[])? {
         return Ok(());
     }
-    output::data(&machine::describe(&[]));
-    output::data("");
     print(&report);
     let ending = if report.is_stopped { "Stopped: no promise was broken so far." } else { "Every promise was kept." };
     output::data(&format!(
@@ -111,7 +113,11 @@ fn print(report: &Report) {
     report::print_table(&["what", "times"], &rows);
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a count to be read by people")]
 fn grouped(count: u64) -> String {
-    report::thousands(count as f64)
+    report::thousands(float(count))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count to be read by people")]
+fn float(count: u64) -> f64 {
+    count as f64
 }

@@ -19,10 +19,11 @@ use clap::Args;
 
 use self::case::Case;
 use self::result::CaseResult;
+use crate::Common;
+use crate::account::Account;
 use crate::choice::chosen;
 use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::{Common, machine, output, report};
 
 /// Which databases and cases to run, and how often.
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ pub(crate) struct Options {
 pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure> {
     let cases =
         chosen(case::all(common.quick), options.engine, options.case.as_deref(), |case| (case.engine, case.name))?;
-    let (mut versions, mut results) = (Vec::new(), Vec::new());
+    let (mut account, mut versions, mut results) = (Account::new(common), Vec::new(), Vec::new());
     for engine in Engine::ALL {
         let cases: Vec<Case> = cases.iter().filter(|case| case.engine == engine).cloned().collect();
         if cases.is_empty() {
@@ -54,14 +55,10 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
             Engine::Mariadb => mariadb::run(&cases, options.runs).await?,
         };
         versions.push(done.version);
-        if common.json {
-            report::print_json(&done.results.iter().flat_map(CaseResult::comparisons).collect::<Vec<_>>())?;
-        }
+        account.add(done.results.iter().flat_map(CaseResult::comparisons).collect())?;
         results.extend(done.results);
     }
-    if !common.json {
-        output::data(&machine::describe(&versions));
-        output::data("");
+    if account.close(&versions)? {
         result::print(&results);
     }
     Ok(())

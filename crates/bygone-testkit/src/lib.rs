@@ -14,6 +14,7 @@
 //! - [`Wire`]: a way to a database that is cut after so many bytes, or on which nobody gets through for a while.
 //! - [`Browser`]: what it takes to look at pages as people do.
 //! - [`Etcd`] and [`Redis`]: no test needs them; benches run beside them.
+//! - [`pgbench`]: where the program is that puts a load on PostgreSQL.
 //! - [`schemathesis`]: where the program is that tries an API by its OpenAPI document.
 //! - [`Damage`] and [`Picks`]: texts that are almost right, for tests that try what readers do with them.
 //! - [`Sqlite::fresh`]: a database file of one's own.
@@ -60,7 +61,7 @@ pub use etcd::{Etcd, EtcdService};
 pub use fault_proxy::{Fault, FaultProxy, Seen};
 pub use mariadb::{MariaDb, MariaDbEngine};
 pub use objects::{Azurite, AzuriteService, Moto, MotoService, SeaweedFs, SeaweedFsService, TestBucket};
-pub use postgres::{Postgres, PostgresEngine};
+pub use postgres::{Postgres, PostgresEngine, pgbench};
 pub use process::Process;
 pub use programs::schemathesis;
 pub use redis::{Redis, RedisService};

@@ -142,6 +142,11 @@ impl Engine for PostgresEngine {
     }
 }
 
+/// The program that loads a server with transactions and writes down how long each took.
+pub fn pgbench() -> Result<PathBuf, KitError> {
+    find("pgbench")
+}
+
 fn find(program: &'static str) -> Result<PathBuf, KitError> {
     programs::find(program, PACKAGE, &programs::versions(Path::new(VERSIONS)))
 }

@@ -1,10 +1,11 @@
 //! PostgreSQL: a private server with fsync on, a template database per case, a copy of it per run.
 
 mod dataset;
-mod peers;
+pub(crate) mod peers;
 mod sessions;
 
-use bygone_testkit::{Database, PostgresEngine};
+use bygone_core::CancellationToken;
+use bygone_testkit::{Database, Postgres, PostgresEngine};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::Done;
@@ -17,31 +18,37 @@ use crate::{output, server};
 const COPY: &str = "copy";
 
 /// Runs the cases.
-pub(crate) async fn run(cases: &[Case], runs: usize) -> Result<Done, Failure> {
+pub(super) async fn run(cases: &[Case], runs: usize) -> Result<Done, Failure> {
     let (server, version) = server::postgres::start().await?;
-    let admin = server.fresh_database().await;
     let mut results = Vec::new();
     for case in cases {
-        output::talk(&format!("{}: building {} rows, {} expired", case.title(), case.rows, case.expired));
-        let template = server.fresh_database().await;
-        match case.work {
-            Work::Tokens => dataset::build(&template, case).await?,
-            _ => sessions::build(&template, case).await?,
-        }
-        let mut bed = PostgresBed { admin: admin.connect().await, template, work: case.work };
+        let mut bed = PostgresBed::new(&server, case).await?;
         results.push(series::measure(&mut bed, case, runs).await?);
         bed.drop_template().await?;
     }
     Ok(Done { versions: vec![version], results })
 }
 
-struct PostgresBed {
+/// A template with the dataset of a case, and a connection from elsewhere: nobody may be in a database that is copied.
+pub(crate) struct PostgresBed {
     admin: PgConnection,
     template: Database<PostgresEngine>,
     work: Work,
 }
 
 impl PostgresBed {
+    /// Builds the dataset.
+    pub(crate) async fn new(server: &Postgres, case: &Case) -> Result<Self, Failure> {
+        output::talk(&format!("{}: building {} rows, {} expired", case.title(), case.rows, case.expired));
+        let template = server.fresh_database().await;
+        match case.work {
+            Work::Tokens => dataset::build(&template, case).await?,
+            _ => sessions::build(&template, case).await?,
+        }
+        let admin = server.fresh_database().await.connect().await;
+        Ok(Self { admin, template, work: case.work })
+    }
+
     async fn admin(&mut self, text: String) -> Result<(), Failure> {
         sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.admin).await?;
         Ok(())
@@ -82,9 +89,11 @@ impl Bed for PostgresBed {
 
     async fn peer(&mut self, peer: Contender, case: &Case, copy: &str) -> Result<Run, Failure> {
         match peer {
-            Contender::OneDelete => peers::one_delete(copy).await,
-            Contender::PeerLoop if case.work == Work::Tokens => peers::batch_loop(copy, peers::BATCH).await,
-            Contender::PeerLoop => peers::batch_loop(copy, sessions::batch(case.work)).await,
+            Contender::OneDelete => Ok(peers::one_delete(copy).await?.1),
+            Contender::PeerLoop => {
+                let text = if case.work == Work::Tokens { peers::BATCH } else { sessions::batch(case.work) };
+                Ok(peers::batch_loop(copy, text, &CancellationToken::new()).await?.1)
+            }
             other => Err(format!("{} does not run on PostgreSQL", other.name()).into()),
         }
     }

@@ -5,6 +5,7 @@ mod probe;
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use bygone_testkit::Sqlite;
@@ -79,7 +80,7 @@ impl Bed for SqliteBed {
     async fn remarks(&mut self, _case: &Case) -> Result<Vec<String>, Failure> {
         let url = self.copy().await?;
         let probe = probe::Probe::start(&self.copy)?;
-        ours::sweep(&url, Work::Tokens).await?;
+        ours::sweep(&url, Work::Tokens, NonZeroUsize::MIN).await?;
         let waits = probe.stop().await?;
         self.discard(&url).await?;
         Ok(vec![waits])
