@@ -60,6 +60,7 @@ pub struct Job {
     terms: Terms,
     consent: Consent,
     frees: Vec<String>,
+    unblocks: Vec<String>,
     warnings: Vec<String>,
 }
 
@@ -73,6 +74,7 @@ impl Job {
             terms: Terms::new(budget),
             consent: Consent::Brake(Brake::default()),
             frees: Vec::new(),
+            unblocks: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -86,6 +88,7 @@ impl Job {
             terms: Terms::new(Budget::default()),
             consent: Consent::Brake(Brake::default()),
             frees: Vec::new(),
+            unblocks: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -101,6 +104,14 @@ impl Job {
     #[must_use]
     pub fn that_frees(mut self, policies: Vec<String>) -> Self {
         self.frees = policies;
+        self
+    }
+
+    /// The policies of which items may no longer be in conflict when this one has done something: those of them that kept
+    /// some back for that reason run again.
+    #[must_use]
+    pub fn that_unblocks(mut self, policies: Vec<String>) -> Self {
+        self.unblocks = policies;
         self
     }
 
@@ -261,7 +272,12 @@ impl Lane {
 
     /// Whether others, or itself, have done something since it last looked that may have freed items of it.
     fn runs_again(&self, lanes: &[Self]) -> bool {
-        let frees_it = |lane: &Self| lane.freed >= self.ran && lane.job.frees.contains(&self.job.policy);
+        let stuck = self.report.tally.kept_back.conflict > 0;
+        let frees_it = |lane: &Self| {
+            let Job { frees, unblocks, .. } = &lane.job;
+            let concerns = |policies: &[String]| policies.contains(&self.job.policy);
+            lane.freed >= self.ran && (concerns(frees) || (stuck && concerns(unblocks)))
+        };
         self.report.outcome == Outcome::Complete && lanes.iter().any(frees_it)
     }
 }

@@ -141,7 +141,7 @@ fn sole_key(table: &Table) -> Result<String, TargetError> {
 }
 
 /// Children first: whoever points at another's table, or is found through it, goes before it. Where they point at each
-/// other the order of the policy stands.
+/// other the longest chain goes first, and then the order of the policy stands.
 fn farthest_first(found: Vec<(Child, Table)>) -> Vec<Child> {
     let goes_before = |(child, table): &(Child, Table), (other, there): &(Child, Table)| {
         let through = child.hops.iter().skip(1).any(|hop| hop.table == there.quoted);
@@ -152,7 +152,9 @@ fn farthest_first(found: Vec<(Child, Table)>) -> Vec<Child> {
     let mut sorted = Vec::with_capacity(left.len());
     while !left.is_empty() {
         let free = (0..left.len()).find(|&at| !left.iter().any(|other| goes_before(other, &left[at])));
-        sorted.push(left.remove(free.unwrap_or(0)).0);
+        let farthest = || (0..left.len()).min_by_key(|&at| std::cmp::Reverse(left[at].0.hops.len())).unwrap_or(0);
+        let next = free.unwrap_or_else(farthest);
+        sorted.push(left.remove(next).0);
     }
     sorted
 }

@@ -3,7 +3,7 @@
 use bygone_core::{ErrorKind, TargetError};
 
 use crate::bind::KeyColumn;
-use crate::catalog::Table;
+use crate::catalog::{Storage, Table};
 use crate::engine::Engine;
 use crate::policy::Newest;
 
@@ -34,9 +34,14 @@ impl BoundNewest {
             .with_help("name the column that does: `by = \"created_at\"`")
             .about("newest"));
         }
-        order.extend(
-            key.iter().map(|column| column.quoted.clone()).filter(|quoted| !order.contains(quoted)).collect::<Vec<_>>(),
-        );
+        let names = match (&table.storage, table.natural_key()) {
+            // Pages name rows by SQLite's own number for them, which says nothing about who is newer.
+            (Storage::Rowid(number), Some(columns)) if key.iter().all(|column| column.quoted == *number) => {
+                columns.iter().map(|column| table.engine.quote(column)).collect()
+            }
+            _ => key.iter().map(|column| column.quoted.clone()).collect::<Vec<_>>(),
+        };
+        order.extend(names.into_iter().filter(|name| !order.contains(name)).collect::<Vec<_>>());
         let mut same_group = Vec::new();
         for name in &newest.per {
             let column = table.column(name).map_err(|e| e.about("per"))?;

@@ -2,6 +2,7 @@
 
 use crate::catalog::{ForeignKey, OnDelete, Table, TableName};
 use crate::target::RowTarget;
+use crate::update::BoundAssignment;
 
 impl RowTarget {
     /// Whether rows here point at rows there, so that these go first.
@@ -16,7 +17,8 @@ impl RowTarget {
     /// pointed at are gone, or a condition on another row has changed.
     pub fn may_free(&self, other: &Self) -> bool {
         let (here, there) = (&self.binding.table, &other.binding.table);
-        if !self.is_beside(other) {
+        // Two that undo what the other has done would never come to an end.
+        if !self.is_beside(other) || self.undoes(other) {
             return false;
         }
         let touches = |quoted: &String| {
@@ -30,6 +32,19 @@ impl RowTarget {
             && !self.binding.changes.is_empty()
             && self.policy_name() != other.policy_name();
         guards || references || emptied || both || rewritten
+    }
+
+    /// Whether what this policy does may let rows go that the other could not remove. Who stands in the way of a row may
+    /// be any number of foreign keys away, or a row of its own table that only goes later.
+    pub fn may_unblock(&self, other: &Self) -> bool {
+        self.is_beside(other) && other.binding.changes.is_empty()
+    }
+
+    /// Whether a column of one table becomes one thing by this policy and another by that.
+    fn undoes(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.binding, &other.binding);
+        let contradicted = |change: &BoundAssignment| theirs.changes.iter().any(|theirs| change.contradicts(theirs));
+        ours.table.quoted == theirs.table.quoted && ours.changes.iter().any(contradicted)
     }
 
     fn is_beside(&self, other: &Self) -> bool {

@@ -65,6 +65,16 @@ impl BoundAssignment {
         matches!(self.value, BoundValue::Null)
     }
 
+    /// Whether both are about one column, and each has another value for it.
+    pub(crate) fn contradicts(&self, other: &Self) -> bool {
+        let same = match (&self.value, &other.value) {
+            (BoundValue::Null, BoundValue::Null) | (BoundValue::Now(_), BoundValue::Now(_)) => true,
+            (BoundValue::Literal(ours), BoundValue::Literal(theirs)) => ours == theirs,
+            _ => false,
+        };
+        self.quoted == other.quoted && !same
+    }
+
     /// Appends `column = value`.
     pub(crate) fn assign(&self, query: Query, now: Timestamp) -> Query {
         let quoted = &self.quoted;

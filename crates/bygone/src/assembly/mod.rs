@@ -35,6 +35,8 @@ pub(crate) struct Bound<'a> {
     pub(crate) target: Result<BoundTarget, TargetError>,
     /// The policies of which rows may come free when this one removes some.
     pub(crate) frees: Vec<String>,
+    /// The policies that may remove what they could not, when this one has done something.
+    pub(crate) unblocks: Vec<String>,
 }
 
 impl Bound<'_> {
@@ -82,7 +84,7 @@ impl Assembly<'_> {
     ) -> Vec<Job> {
         let findings = self.findings(false).await;
         let mut jobs = Vec::with_capacity(self.bound.len());
-        for (Bound { policy, target, frees }, findings) in self.bound.into_iter().zip(findings) {
+        for (Bound { policy, target, frees, unblocks }, findings) in self.bound.into_iter().zip(findings) {
             // They are for people to read before a first sweep: one that cannot find them out is no worse for that.
             let warnings: Vec<String> = match findings {
                 Ok(findings) => findings.into_iter().map(|finding| finding.message).collect(),
@@ -92,7 +94,7 @@ impl Assembly<'_> {
             jobs.push(match target {
                 Ok(target) => {
                     let job = Job::new(target.into_target(), budget(policy)).with_consent(consent);
-                    let job = job.that_frees(frees).with_warnings(warnings);
+                    let job = job.that_frees(frees).that_unblocks(unblocks).with_warnings(warnings);
                     match self.neighbours.get(&policy.source) {
                         Some(neighbours) => job.beside(Arc::clone(neighbours)),
                         None => job,
@@ -201,7 +203,7 @@ pub(crate) async fn assemble_over<'a>(
             Ok(source) => bind(config, source, policy, access, clock, stores).await,
             Err(error) => Err(error.to_error()),
         };
-        bound.push(Bound { policy, target, frees: Vec::new() });
+        bound.push(Bound { policy, target, frees: Vec::new(), unblocks: Vec::new() });
     }
     Assembly { boundary, bound: arranged(bound), neighbours }
 }
@@ -234,14 +236,15 @@ fn arranged(mut bound: Vec<Bound<'_>>) -> Vec<Bound<'_>> {
     let pair = |a: usize, b: usize| Some((bound[a].rows()?, bound[b].rows()?));
     let must = |a: usize, b: usize| bound[b].policy.after.contains(&bound[a].policy.name);
     let should = |a: usize, b: usize| pair(a, b).is_some_and(|(a, b)| a.goes_before(b));
-    let frees = |a: usize| {
-        let freed = (0..bound.len()).filter(move |&b| pair(a, b).is_some_and(|(a, b)| a.may_free(b)));
-        freed.map(|b| bound[b].policy.name.clone()).collect::<Vec<_>>()
+    let those = |a: usize, is: fn(&RowTarget, &RowTarget) -> bool| {
+        let others = (0..bound.len()).filter(move |&b| pair(a, b).is_some_and(|(a, b)| is(a, b)));
+        others.map(|b| bound[b].policy.name.clone()).collect::<Vec<_>>()
     };
     let order = arrange(bound.len(), must, should);
-    let frees: Vec<Vec<String>> = (0..bound.len()).map(frees).collect();
-    for (bound, frees) in bound.iter_mut().zip(frees) {
-        bound.frees = frees;
+    let all = |is| (0..bound.len()).map(|a| those(a, is)).collect::<Vec<_>>();
+    let (frees, unblocks) = (all(RowTarget::may_free), all(RowTarget::may_unblock));
+    for (bound, (frees, unblocks)) in bound.iter_mut().zip(frees.into_iter().zip(unblocks)) {
+        (bound.frees, bound.unblocks) = (frees, unblocks);
     }
     let mut bound: Vec<Option<Bound<'_>>> = bound.into_iter().map(Some).collect();
     order.into_iter().filter_map(|at| bound[at].take()).collect()

@@ -35,6 +35,7 @@ on_each_engine!(
     a_condition_says_which_rows_count,
     beside_a_deadline_both_must_hold,
     fewer_than_that_all_stay,
+    the_newest_by_key_are_not_those_that_came_last,
 );
 
 async fn kept(world: &World, policy: &RowPolicy) -> Vec<i64> {
@@ -82,4 +83,16 @@ async fn beside_a_deadline_both_must_hold(engine: Engine) {
 async fn fewer_than_that_all_stay(engine: Engine) {
     assert_eq!(kept(&versions(engine).await, &newest(12, &[], None)).await.len(), 12);
     assert_eq!(kept(&versions(engine).await, &newest(u64::from(u32::MAX), &["document"], None)).await.len(), 12);
+}
+
+/// SQLite numbers rows as they come, which is no key of anybody's.
+async fn the_newest_by_key_are_not_those_that_came_last(engine: Engine) {
+    let world = World::with(
+        engine,
+        "CREATE TABLE versions (id VARCHAR(9) NOT NULL PRIMARY KEY, name INT NOT NULL); \
+         INSERT INTO versions VALUES ('d', 4), ('a', 1), ('c', 3), ('b', 2)",
+    )
+    .await;
+    world.sweep(&newest(2, &[], None)).await;
+    assert_eq!(world.client().await.texts("SELECT id FROM versions ORDER BY id").await, ["c", "d"]);
 }
