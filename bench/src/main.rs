@@ -19,6 +19,7 @@ mod machine;
 mod mas;
 mod noise;
 mod output;
+mod own_program;
 mod plot;
 mod queue;
 mod report;

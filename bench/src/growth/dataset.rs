@@ -65,14 +65,14 @@ impl Dataset {
             Place::Sqlite(file) => file.url(),
         };
         // Most of what is here is due, by intent.
-        let mut text = format!("[source.here]\nurl = \"{url}\"\n\n[brake]\nfraction = 1.0\n");
-        for table in 0..self.tables {
-            text.push_str(&format!(
+        let head = format!("[source.here]\nurl = \"{url}\"\n\n[brake]\nfraction = 1.0\n");
+        let policy = |table| {
+            format!(
                 "\n[[policy]]\nname = \"items-{table}\"\nsource = \"here\"\ntable = \"items_{table}\"\n\
                  deadline = \"expires_at\"\nkeep = \"0s\"\n"
-            ));
-        }
-        text
+            )
+        };
+        std::iter::once(head).chain((0..self.tables).map(policy)).collect()
     }
 
     async fn make(&self) -> Result<(), Failure> {

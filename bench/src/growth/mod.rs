@@ -51,7 +51,7 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
     let of = |case: &Case| (case.engine, case.kind.as_str());
     let cases = chosen(case::all(common.quick), options.engine, options.case.as_deref(), of)?;
     let runs = options.runs.unwrap_or(if common.quick { 1 } else { RUNS }).max(1);
-    let program = Program::built().await?;
+    let program = Program::built()?;
     let (mut versions, mut server) = (Vec::new(), None);
     if cases.iter().any(|case| case.engine == Engine::Postgres) {
         let (started, version) = server::postgres::start().await?;

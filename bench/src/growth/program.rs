@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::own_program;
 use crate::stopwatch::Stopwatch;
 
 const LOOK_PAUSE: Duration = Duration::from_millis(3);
@@ -42,21 +42,9 @@ struct Swept {
 }
 
 impl Program {
-    /// Builds it as this bench was built, beside this bench.
-    pub(super) async fn built() -> Result<Self, Failure> {
-        output::talk("building bygone");
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "--locked", "--package", "bygone"]).current_dir(env!("CARGO_MANIFEST_DIR"));
-        if !cfg!(debug_assertions) {
-            command.arg("--release");
-        }
-        let status = command.stdin(Stdio::null()).status().await?;
-        if !status.success() {
-            return Err(format!("bygone could not be built: {status}").into());
-        }
-        let path = std::env::current_exe()?.with_file_name("bygone");
-        if path.is_file() { Ok(Self(path)) } else { Err(format!("{} was not built", path.display()).into()) }
+    /// Builds it.
+    pub(super) fn built() -> Result<Self, Failure> {
+        own_program::build().map(Self)
     }
 
     /// Sweeps everything that a configuration has, to the end.

@@ -15,7 +15,6 @@ mod fault;
 mod history;
 mod pace;
 mod part;
-mod program;
 mod record;
 mod site;
 mod storm;
@@ -44,8 +43,9 @@ use self::site::Site;
 use self::storm::Storm;
 use self::verdict::Verdict;
 use self::writers::{Looker, Writer};
+use crate::account::Account;
 use crate::failure::{Failure, with_causes};
-use crate::{Common, machine, output, report};
+use crate::{Common, output, own_program, report};
 
 const BENCH: &str = "soak";
 /// How often writers write.
@@ -80,7 +80,7 @@ struct Ended {
 /// Runs the soak and says what is to be said of it. Ctrl-C ends the storm, and again the quiet time.
 pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure> {
     let pace = if common.quick { Pace::quick() } else { Pace::of_minutes(options.minutes) };
-    let program = program::build()?;
+    let program = own_program::build()?;
     let record = Arc::new(Record::new());
     let site = Arc::new(Site::new(pace).await?);
     let daemon = Daemon::start(&program, &site, &record).await?;
@@ -220,11 +220,11 @@ fn verdicts(ended: &Ended, pace: Pace) -> Vec<Verdict> {
 
 fn tell(ended: &Ended, verdicts: &[Verdict], common: Common) -> Result<(), Failure> {
     let comparisons: Vec<_> = verdicts.iter().map(Verdict::comparison).collect();
-    if common.json {
-        return report::print_json(&comparisons);
+    let mut account = Account::new(common);
+    account.add(comparisons.clone())?;
+    if !account.close(&[])? {
+        return Ok(());
     }
-    output::data(&machine::describe(&[]));
-    output::data("");
     report::print_table(&["what", "times"], &tally(ended));
     output::data("");
     let rows: Vec<Vec<String>> = comparisons

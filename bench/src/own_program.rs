@@ -1,4 +1,4 @@
-//! The program under test: built from this workspace, the way this bench was.
+//! bygone itself, for benches that run it as people do: built from this workspace, the way this bench was.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Builds `bygone` beside this bench, and says where it is.
-pub(super) fn build() -> Result<PathBuf, Failure> {
+pub(crate) fn build() -> Result<PathBuf, Failure> {
     let own = env::current_exe()?;
     let beside = own.parent().ok_or("this bench lies nowhere")?;
     let target = beside.parent().ok_or("this bench lies nowhere")?;
