@@ -10,6 +10,7 @@ mod console;
 mod crash;
 mod daemons;
 mod dashboards;
+mod faults;
 mod files;
 mod gates;
 mod leases;

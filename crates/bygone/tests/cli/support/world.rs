@@ -47,8 +47,13 @@ pub(crate) struct World {
 impl World {
     /// A database without tables, and the policy over its tokens.
     pub(crate) async fn empty(engine: Engine) -> Self {
+        Self::over(Database::fresh(engine).await)
+    }
+
+    /// The same over a database that is there already.
+    pub(crate) fn over(database: Database) -> Self {
         let directory = tempfile::Builder::new().prefix("bygone-cli-").tempdir().unwrap();
-        let world = Self { database: Database::fresh(engine).await, directory };
+        let world = Self { database, directory };
         world.configure(TOKENS);
         world
     }
