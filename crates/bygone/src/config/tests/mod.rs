@@ -4,6 +4,7 @@
 mod action;
 mod diagnostics;
 mod files;
+mod fuzz;
 mod gates;
 mod keys;
 mod newest;
