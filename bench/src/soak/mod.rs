@@ -15,6 +15,7 @@ mod fault;
 mod history;
 mod pace;
 mod part;
+mod picture;
 mod record;
 mod site;
 mod storm;
@@ -65,6 +66,9 @@ pub(crate) struct Options {
     /// Keeps all that was measured in this file, as JSON.
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
+    /// Draws memory, handles, lag and faults over time into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 /// What is known when everything is over.
@@ -91,6 +95,9 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
     tell(&ended, &verdicts, common)?;
     if let Some(file) = &options.series {
         std::fs::write(file, serde_json::to_vec(&ended.seen)?)?;
+    }
+    if let Some(file) = &options.plot {
+        picture::picture(&ended.seen).write(file)?;
     }
     let reasons: Vec<String> = verdicts.iter().flat_map(Verdict::reasons).collect();
     if reasons.is_empty() {

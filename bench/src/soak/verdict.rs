@@ -76,7 +76,7 @@ fn number(count: usize) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes and items, of which ratios are made")]
-fn amount(count: u64) -> f64 {
+pub(super) fn amount(count: u64) -> f64 {
     count as f64
 }
 
