@@ -144,7 +144,7 @@ async fn what_stood_in_the_way_of_what_goes_along_goes_in_the_same_sweep(engine:
          FOREIGN KEY (topic) REFERENCES topics (id) ON DELETE CASCADE); \
          CREATE TABLE likes (id INT NOT NULL PRIMARY KEY, note INT NOT NULL, ended {time} NULL, \
          FOREIGN KEY (note) REFERENCES notes (id)); \
-         INSERT INTO topics VALUES (1, {over}), (2, {over}), (3, {over}); INSERT INTO notes VALUES (1, 1), (2, 2), (3, 2); \
+         INSERT INTO topics VALUES (1, {over}), (2, {over}); INSERT INTO notes VALUES (1, 1), (2, 2), (3, 2); \
          INSERT INTO likes VALUES (1, 1, {over}), (2, 2, {over}), (3, 3, NULL)"
     );
     let world = World::with(engine, &script).await;
@@ -155,7 +155,7 @@ async fn what_stood_in_the_way_of_what_goes_along_goes_in_the_same_sweep(engine:
     assert_eq!(ids(&mut client, "notes").await, [2, 3]);
     assert_eq!(ids(&mut client, "likes").await, [3]);
     let tally = &report.policies[0].tally;
-    assert_eq!((tally.removed, tally.kept_back.conflict, tally.examined), (2, 1, 3), "{report:?}");
+    assert_eq!((tally.removed, tally.kept_back.conflict, tally.examined), (1, 1, 2), "{report:?}");
 }
 
 /// Each makes work for the other. They have their turn once, and the sweep ends.
