@@ -186,9 +186,9 @@ async fn a_partition_that_is_detached_before_it_is_dropped_stays() {
     }
 }
 
-/// Who detaches it concurrently has begun to, while it is still there.
+/// Who detached it concurrently and was interrupted has begun to, while it is still there.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_partition_that_is_being_detached_is_not_dropped() {
+async fn a_partition_that_is_half_detached_is_not_dropped() {
     let world = parted().await;
     let mut client = world.client().await;
     // The second step waits for everybody who may still see the partition.
@@ -196,14 +196,15 @@ async fn a_partition_that_is_being_detached_is_not_dropped() {
     reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await;
     reader.number("SELECT count(*) FROM items").await;
     let mut detacher = world.client().await;
-    let detaching = tokio::spawn(async move {
-        detacher.run("ALTER TABLE items DETACH PARTITION first CONCURRENTLY").await;
-    });
+    let detach = "ALTER TABLE items DETACH PARTITION first CONCURRENTLY";
+    let detaching = tokio::spawn(async move { detacher.try_run(detach).await });
     client.until("SELECT count(*) FROM pg_inherits WHERE inhdetachpending").await;
+    client.rows(&format!("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = '{detach}'")).await;
+    assert!(detaching.await.unwrap().is_err(), "it was interrupted");
+    reader.run("COMMIT").await;
     let report = world.sweep(&policy("items", Deadline::column("deadline"))).await;
     assert_eq!((report.outcome, report.tally.removed), (Outcome::Complete, 20), "{report:?}");
-    reader.run("COMMIT").await;
-    detaching.await.unwrap();
+    client.run("ALTER TABLE items DETACH PARTITION first FINALIZE").await;
     assert_eq!(client.number("SELECT count(*) FROM first").await, 20);
 }
 
