@@ -8,6 +8,7 @@ mod client;
 mod conformance;
 mod deadlines;
 mod family;
+mod fuzz;
 mod load;
 mod names;
 mod recovery;
