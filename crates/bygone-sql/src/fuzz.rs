@@ -178,7 +178,8 @@ fn no_identifier_is_read_as_another_time_than_it_carries() {
                 }
             }
             if let Some(bytes) = time_id::parse_ulid(&text) {
-                let digit = |c: char| "0123456789ABCDEFGHJKMNPQRSTVWXYZ".find(c.to_ascii_uppercase()).unwrap() as i64;
+                let place = |c: char| "0123456789ABCDEFGHJKMNPQRSTVWXYZ".find(c.to_ascii_uppercase()).unwrap();
+                let digit = |c: char| i64::try_from(place(c)).unwrap();
                 let millis = text.chars().take(10).fold(0_i64, |sum, c| sum * 32 + digit(c));
                 assert_eq!(time_id::millis(&bytes), Some(millis), "{text:?}");
             }
