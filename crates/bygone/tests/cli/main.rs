@@ -12,6 +12,7 @@ mod daemons;
 mod dashboards;
 mod files;
 mod gates;
+mod hostile;
 mod leases;
 mod ledger;
 mod log;
