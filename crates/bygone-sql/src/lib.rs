@@ -24,6 +24,8 @@ mod error;
 #[cfg(test)]
 mod explain_tests;
 mod family;
+#[cfg(test)]
+mod fuzz;
 mod grants;
 mod guard;
 mod index;

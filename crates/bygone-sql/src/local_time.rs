@@ -23,7 +23,8 @@ pub(crate) fn local_cut(cutoff: Timestamp, zone: &TimeZone) -> DateTime {
     let from = cutoff.checked_sub(day).unwrap_or(Timestamp::MIN);
     for change in zone.following(from).take_while(|change| change.timestamp().duration_since(cutoff) <= day) {
         let at = change.timestamp();
-        let before = at.checked_sub(1.nanosecond()).map_or(offset, |moment| zone.to_offset(moment));
+        // Changes are at whole seconds, and before 1970 a part of one counts as the next.
+        let before = at.checked_sub(1.second()).map_or(offset, |moment| zone.to_offset(moment));
         let size = change.offset().duration_until(before).abs();
         if at.duration_since(cutoff).abs() <= size {
             offset = offset.min(before).min(change.offset());
@@ -71,6 +72,12 @@ mod tests {
         // Clocks go from 03:00 back to 02:00 at 01:00 UTC. In the first pass nothing of that hour is over yet.
         assert_eq!(cut("2026-10-25T00:30:00Z", "Europe/Stockholm"), "2026-10-25T01:30:00");
         assert_eq!(cut("2026-10-25T01:30:00Z", "Europe/Stockholm"), "2026-10-25T02:30:00");
+    }
+
+    /// At local midnight clocks went from 16 minutes and 8 seconds behind to UTC.
+    #[test]
+    fn a_change_before_1970_counts_too() {
+        assert_eq!(cut("1912-01-01T00:16:08Z", "Africa/Abidjan"), "1912-01-01T00:00:00");
     }
 
     #[test]

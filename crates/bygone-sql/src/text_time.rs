@@ -9,6 +9,9 @@ use jiff::tz::TimeZone;
 
 use crate::local_time::{end_of_day, latest_instant};
 
+/// What may stand before ` UTC`.
+pub(crate) const ZERO_OFFSETS: [&str; 6] = ["+0000", "+00:00", "+00", "-0000", "-00:00", "-00"];
+
 /// Reads `YYYY-MM-DD`, or that with `HH:MM[:SS[.fraction]]` behind a space or `T`, and then nothing, `Z`, ` UTC`
 /// or an offset `±HH[:MM]`. Without an offset it is in `zone`. A date alone lasts through its day.
 pub(crate) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
@@ -69,9 +72,11 @@ fn nanoseconds(fraction: &str) -> Option<i64> {
 /// `Some(None)` for no offset at all; `None` for something that is not one.
 #[expect(clippy::option_option, reason = "unreadable and absent are two things")]
 fn parse_offset(text: &str) -> Option<Option<i64>> {
-    // Go writes both: "+0000 UTC".
     let text = text.strip_prefix(' ').unwrap_or(text);
-    let text = text.strip_suffix(" UTC").unwrap_or(text);
+    // Go writes both: "+0000 UTC". Where they contradict each other it is read as neither.
+    if let Some(offset) = text.strip_suffix(" UTC") {
+        return ZERO_OFFSETS.contains(&offset).then_some(Some(0));
+    }
     let sign = match text.as_bytes().first() {
         None => return Some(None),
         Some(b'+') => 1,
@@ -154,9 +159,25 @@ mod tests {
             "２０２６-11-15",
             "+002026-11-15",
             "2026-11-15 12:00:00+02:00:00",
+            "2026-11-15 12:00:00  UTC",
+            "2026-11-15 12:00:00 +0200 UTC",
+            "2026-11-15 12:00:00Z UTC",
         ] {
             assert_eq!(read(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn utc_is_utc_whatever_the_zone_of_the_policy() {
+        let stockholm = TimeZone::get("Europe/Stockholm").unwrap();
+        for text in ["2026-11-15 12:00:00 UTC", "2026-11-15 12:00:00 +0000 UTC", "2026-11-15 12:00:00-00 UTC"] {
+            assert_eq!(
+                parse(text, &stockholm).map(|at| at.to_string()).as_deref(),
+                Some("2026-11-15T12:00:00Z"),
+                "{text}"
+            );
+        }
+        assert_eq!(parse("2026-11-15 12:00:00  UTC", &stockholm), None, "it is no local time");
     }
 
     proptest! {

@@ -161,9 +161,14 @@ fn show(format: Format, findings: &Findings) -> Result<(), Problem> {
     // Errors were shown as diagnostics; here they are only counted.
     for finding in findings.findings.iter().filter(|finding| finding.severity == Severity::Warning) {
         let line = finding.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-        output::data(format!("warning[{}]: {}{line}: {}", finding.code, finding.policy, finding.message));
+        output::data(format!(
+            "warning[{}]: {}{line}: {}",
+            finding.code,
+            finding.policy,
+            output::in_a_line(&finding.message)
+        ));
         if let Some(help) = &finding.help {
-            output::data(format!("  help: {help}"));
+            output::data(format!("  help: {}", output::in_a_line(help)));
         }
     }
     let errors = findings.findings.iter().filter(|finding| finding.severity == Severity::Error).count();

@@ -81,9 +81,9 @@ fn show(format: Format, sources: &[SourceGrants]) -> Result<(), Problem> {
         return output::json(format, &sources, sources).map_err(|error| Problem::failed(error.to_string()));
     }
     for source in sources {
-        output::data(format!("-- {}", source.source));
+        output::comment(&source.source);
         for statement in &source.statements {
-            output::data(format!("{statement};"));
+            output::statement(format!("{statement};"));
         }
     }
     Ok(())

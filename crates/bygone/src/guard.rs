@@ -151,9 +151,9 @@ fn show(format: Format, flags: &cli::Guard, guards: &[TableGuard]) -> Result<(),
         return output::json(format, &guards, guards).map_err(|error| Problem::failed(error.to_string()));
     }
     for guard in guards.iter().filter(|_| !flags.apply) {
-        output::data(format!("-- {}: {} ({})", guard.source, guard.table, guard.policies.join(", ")));
+        output::comment(format!("{}: {} ({})", guard.source, guard.table, guard.policies.join(", ")));
         for statement in &guard.statements {
-            output::data(format!("{statement};"));
+            output::statement(format!("{statement};"));
         }
     }
     Ok(())

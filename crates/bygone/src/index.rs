@@ -97,9 +97,9 @@ fn show(format: Format, applied: bool, lines: &[Line]) -> Result<(), Problem> {
             (true, true) => " (made)",
             (true, false) => " (not made)",
         };
-        output::data(format!("-- {policy}: {}{size}{done}", index.why));
+        output::comment(format!("{policy}: {}{size}{done}", index.why));
         for statement in index.cleanup.iter().chain([&index.statement]) {
-            output::data(format!("{statement};"));
+            output::statement(format!("{statement};"));
         }
     }
     if lines.is_empty() {

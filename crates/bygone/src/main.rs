@@ -162,5 +162,5 @@ async fn run_async(global: &Global, verb: Verb) -> Result<Exit, Problem> {
 }
 
 fn show(diagnostic: impl Diagnostic + Send + Sync + 'static) {
-    output::talk(format!("{:?}", miette::Report::new(diagnostic)));
+    output::diagnostic(&miette::Report::new(diagnostic));
 }

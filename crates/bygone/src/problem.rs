@@ -9,6 +9,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Na
 
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
+use crate::output::visible;
 
 /// What fits into a line of a page.
 const PLAIN_WIDTH: usize = 100;
@@ -65,7 +66,7 @@ impl Problem {
     /// Writes it to standard error, in colour where that is wanted.
     pub(crate) fn show(self) -> Exit {
         let exit = self.exit;
-        crate::output::talk(format!("{:?}", miette::Report::new(self)));
+        crate::output::diagnostic(&miette::Report::new(self));
         exit
     }
 }
@@ -128,7 +129,7 @@ fn code(error: &TargetError) -> &'static str {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&visible(&self.message))
     }
 }
 
@@ -140,7 +141,7 @@ impl Diagnostic for Problem {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.help.as_ref().map(|help| Box::new(visible(help)) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {

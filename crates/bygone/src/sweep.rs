@@ -11,7 +11,7 @@ use crate::assembly::{Access, Assembly, assemble, brake, gates_of, select};
 use crate::cli::{self, Format, Global};
 use crate::config::{Config, Policy};
 use crate::exit::Exit;
-use crate::output;
+use crate::output::{self, in_a_line};
 use crate::plan::{self, Plan};
 use crate::problem::{Once, Problem};
 use crate::signals;
@@ -80,15 +80,15 @@ pub(crate) async fn execute(
     for policy in &report.policies {
         // What does not change from sweep to sweep is told where somebody reads it; `check` tells the remedies.
         for warning in policy.warnings.iter().filter(|warning| on_terminal || !found.contains(*warning)) {
-            output::talk(format!("{}: {warning}", policy.policy));
+            output::talk(format!("{}: {}", policy.policy, in_a_line(warning)));
         }
         if let Some(reason) = &policy.stopped_by {
-            output::talk(format!("{}: {}: {reason}", policy.policy, policy.outcome.as_str()));
+            output::talk(format!("{}: {}: {}", policy.policy, policy.outcome.as_str(), in_a_line(reason)));
         }
         // What could not even be bound was shown above, with its place in the file.
         if let Some(error) = policy.error.as_ref().filter(|_| policy.requests > 0) {
-            let help = policy.help.as_ref().map(|help| format!("\n  help: {help}")).unwrap_or_default();
-            output::talk(format!("{}: {}: {error}{help}", policy.policy, policy.outcome.as_str()));
+            let help = policy.help.as_ref().map(|help| format!("\n  help: {}", in_a_line(help))).unwrap_or_default();
+            output::talk(format!("{}: {}: {}{help}", policy.policy, policy.outcome.as_str(), in_a_line(error)));
         }
     }
     report

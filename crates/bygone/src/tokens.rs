@@ -22,7 +22,7 @@ pub(crate) fn run(format: Format, flags: Tokens) -> Result<(), Problem> {
         return output::json(format, &statements, &statements).map_err(|error| Problem::failed(error.to_string()));
     }
     for statement in statements {
-        output::data(format!("{statement};"));
+        output::statement(format!("{statement};"));
     }
     Ok(())
 }

@@ -137,7 +137,7 @@ fn whatever_is_a_pattern_has_its_next_run_strictly_later() {
 /// The numbers of a field, read without any code of bygone's or of its library; `None` for what is beyond plain lists.
 fn numbers(field: &str, from: i8, to: i8) -> Option<BTreeSet<i8>> {
     let part = |part: &str| -> Option<Vec<i8>> {
-        let (range, step) = part.split_once('/').map_or((part, "1"), |(range, step)| (range, step));
+        let (range, step) = part.split_once('/').unwrap_or((part, "1"));
         let step: usize = step.parse().ok().filter(|step| *step > 0)?;
         let (first, last) = match range.split_once('-') {
             _ if range == "*" => (from, to),

@@ -3,12 +3,15 @@
 //! What `text_time` reads is taken apart here step by step, because SQLite's functions alone take more (`now`, day
 //! numbers, 24:00, the 30th of February) and keep only milliseconds.
 
+use crate::text_time::ZERO_OFFSETS;
+
 /// Two digits, as GLOB knows them.
 const DD: &str = "[0-9][0-9]";
 
 /// The text in a column in microseconds since 1970; NULL for what cannot be read.
 pub(super) fn micros(column: &str) -> String {
     let date = format!("{DD}{DD}-{DD}-{DD}");
+    let zeros = ZERO_OFFSETS.map(|offset| format!("'{offset} UTC'")).join(", ");
     // Minute, seconds and what follows them; then the fraction and what follows it; then the offset alone.
     let parts =
         format!("SELECT {column} AS t, substr({column}, 17) GLOB ':[0-5][0-9]*' AS full, substr({column}, 17) AS tail");
@@ -24,10 +27,8 @@ pub(super) fn micros(column: &str) -> String {
         "SELECT t, clock, substr(digits, 1, length(digits) - length(zone)) AS digits, \
          CASE WHEN zone GLOB ' *' THEN substr(zone, 2) ELSE zone END AS zone FROM ({parts})"
     );
-    let parts = format!(
-        "SELECT t, clock, digits, CASE WHEN zone GLOB '* UTC' THEN substr(zone, 1, length(zone) - 4) ELSE zone END \
-         AS zone FROM ({parts})"
-    );
+    let parts =
+        format!("SELECT t, clock, digits, CASE WHEN zone IN ({zeros}) THEN 'UTC' ELSE zone END AS zone FROM ({parts})");
     // A fraction rounds up to the next microsecond: the later instant is the safe one.
     let fraction = "substr(digits || '000000', 1, 6) + (rtrim(substr(digits, 7), '0') <> '')";
     let offset = "(substr(zone, 2, 2) * 3600 + replace(substr(zone, 4), ':', '') * 60)";
@@ -42,4 +43,42 @@ pub(super) fn micros(column: &str) -> String {
          WHEN zone GLOB '+*' THEN (strftime('%s', clock) - {offset}) * 1000000 + {fraction} \
          ELSE (strftime('%s', clock) + {offset}) * 1000000 + {fraction} END FROM ({parts}))"
     )
+}
+
+#[cfg(test)]
+mod fuzz {
+    use std::panic::AssertUnwindSafe;
+    use std::time::Duration;
+
+    use jiff::tz::TimeZone;
+    use rusqlite::Connection;
+
+    use super::micros;
+    use crate::fuzz::{Written, end_of_time};
+    use crate::text_time;
+
+    /// A guard shows what a sweep leaves, so both read every text alike, to the microsecond.
+    #[test]
+    fn guards_read_every_text_as_sweeps_do() {
+        let sqlite = Connection::open_in_memory().unwrap();
+        let sql = format!("SELECT {} FROM (SELECT ?1 AS deadline)", micros("deadline"));
+        let guarded = AssertUnwindSafe(|text: &str| -> Option<i64> {
+            let mut statement = sqlite.prepare_cached(&sql).unwrap();
+            statement.query_row([text], |row| row.get(0)).unwrap()
+        });
+        bolero::check!().with_iterations(6_000).with_test_time(Duration::from_secs(6)).with_type::<Written>().for_each(
+            |written| {
+                let text = written.text();
+                if end_of_time(&text) {
+                    return;
+                }
+                let read = &*guarded;
+                let swept = text_time::parse(&text, &TimeZone::UTC).map(|at| {
+                    let nanos = at.as_nanosecond();
+                    nanos.div_euclid(1_000) + i128::from(nanos.rem_euclid(1_000) != 0)
+                });
+                assert_eq!(read(&text).map(i128::from), swept, "{text:?}");
+            },
+        );
+    }
 }

@@ -9,6 +9,7 @@ mod conformance;
 mod deadlines;
 mod family;
 mod faults;
+mod fuzz;
 mod load;
 mod names;
 mod recovery;

@@ -154,7 +154,7 @@ async fn describe(opened: &Opened, namespace: &Namespace, key: &Key) -> Result<E
     let mut rows = table(&["key", "held by", "until", "fencing token", "state", "version", "changed"]);
     rows.add_row([
         key.to_string(),
-        owner.unwrap_or_else(none),
+        owner.map_or_else(none, |owner| output::in_a_line(&owner).into_owned()),
         told(expires_at),
         fencing_token.to_string(),
         if exists { "yes" } else { "none" }.to_owned(),

@@ -5,6 +5,8 @@ mod otlp;
 
 use std::io::IsTerminal;
 
+use tracing::Metadata;
+use tracing_subscriber::filter::{FilterExt as _, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -28,7 +30,7 @@ impl Log {
             _ => ("off", LogFormat::Text),
         };
         let filter = EnvFilter::try_from_env("BYGONE_LOG").unwrap_or_else(|_| unasked.into());
-        let lines = registry().with(lines(format).with_filter(filter));
+        let lines = registry().with(lines(format).with_filter(filter.and(filter_fn(is_discreet))));
         #[cfg(feature = "otlp")]
         {
             let spans = if matches!(verb, Verb::Serve(_) | Verb::Sweep(_)) { otlp::Spans::begin() } else { None };
@@ -41,6 +43,11 @@ impl Log {
             Self {}
         }
     }
+}
+
+/// Whether what a line may say is nobody's secret: those who sign requests tell of the keys that they sign with.
+fn is_discreet(line: &Metadata<'_>) -> bool {
+    !line.target().starts_with("reqsign")
 }
 
 fn lines<S>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync>

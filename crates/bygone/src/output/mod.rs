@@ -5,21 +5,39 @@ pub(crate) mod plan;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod status;
+mod visible;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use comfy_table::{ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use serde::Serialize;
 
+pub(crate) use self::visible::{in_a_line, visible};
 use crate::cli::Format;
 
 /// Whether data could not be written.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Writes data. A reader that went away (`bygone plan | head`) is no error; a disk that is full is one.
+/// Writes data, in which nothing of others' can give an order to a terminal.
 pub(crate) fn data(text: impl AsRef<str>) {
-    match writeln!(io::stdout().lock(), "{}", text.as_ref().trim_end_matches('\n')) {
+    write(&visible(text.as_ref()));
+}
+
+/// Writes a statement for a database. Elsewhere than on a terminal it is as the database must read it.
+pub(crate) fn statement(text: impl AsRef<str>) {
+    let text = text.as_ref();
+    if io::stdout().is_terminal() { data(text) } else { write(text) }
+}
+
+/// Writes a remark between statements, which ends with its line whatever is in it.
+pub(crate) fn comment(text: impl AsRef<str>) {
+    data(format!("-- {}", in_a_line(text.as_ref())));
+}
+
+/// A reader that went away (`bygone plan | head`) is no error; a disk that is full is one.
+fn write(text: &str) {
+    match writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             talk(format!("cannot write to standard output: {error}"));
             LOST.store(true, Ordering::Relaxed);
@@ -33,9 +51,18 @@ pub(crate) fn is_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Writes to a person.
+/// Writes to a person, in the same way as data.
 pub(crate) fn talk(text: impl AsRef<str>) {
-    let _ = writeln!(io::stderr().lock(), "{}", text.as_ref().trim_end_matches('\n'));
+    show(&visible(text.as_ref()));
+}
+
+/// Shows a diagnostic, with its colours where they are wanted. What it says of others' has been made visible by it.
+pub(crate) fn diagnostic(report: &miette::Report) {
+    show(&format!("{report:?}"));
+}
+
+fn show(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", text.trim_end_matches('\n'));
 }
 
 /// Writes JSON: the whole, or one line for each part.

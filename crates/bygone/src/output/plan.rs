@@ -1,6 +1,6 @@
 //! A plan, for people.
 
-use super::{grouped, table, with_bytes};
+use super::{grouped, in_a_line, table, with_bytes};
 use crate::plan::{Plan, PlannedAction, PolicyPlan};
 
 /// The plan as a table, with what to look at below it.
@@ -8,19 +8,20 @@ pub(crate) fn render(plan: &Plan) -> String {
     let mut rows = table(&["policy", "place", "would remove", "oldest deadline", "walk", "index", "about"]);
     for policy in &plan.policies {
         let none = || "–".to_owned();
+        let one_line = |name: &str| in_a_line(name).into_owned();
         rows.add_row([
             policy.policy.clone(),
-            policy.table.clone().or_else(|| policy.path.clone()).unwrap_or_else(none),
+            policy.table.as_deref().or(policy.path.as_deref()).map_or_else(none, one_line),
             would_remove(policy),
             policy.oldest.as_deref().map_or_else(none, |oldest| oldest.replace(".000000Z", "Z")),
             policy.walk.clone().unwrap_or_else(none),
-            policy.index.clone().unwrap_or_else(none),
+            policy.index.as_deref().map_or_else(none, one_line),
             policy.estimated_seconds.map_or_else(none, |seconds| format!("{} s", grouped(seconds))),
         ]);
     }
     let mut lines = vec![rows.to_string()];
     for policy in &plan.policies {
-        lines.extend(remarks(policy).into_iter().map(|remark| format!("{}: {remark}", policy.policy)));
+        lines.extend(remarks(policy).into_iter().map(|remark| format!("{}: {}", policy.policy, in_a_line(&remark))));
     }
     let removes = plan.policies.iter().filter(|policy| policy.action == PlannedAction::Remove);
     let total: u64 = removes.filter_map(|policy| policy.would_remove).sum();

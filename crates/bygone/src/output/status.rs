@@ -4,7 +4,7 @@ use bygone_core::format_instant;
 use bygone_server::Standing;
 
 use super::report::time;
-use super::{grouped, table};
+use super::{grouped, in_a_line, table};
 use crate::status::{PolicyStatus, Status};
 
 /// The policies as a table, with what holds them below it.
@@ -25,7 +25,7 @@ pub(crate) fn render(status: &Status) -> String {
     for policy in &status.policies {
         let held = policy.held.clone();
         let brake = policy.brake.as_ref().map(|why| format!("the brake would hold: {why}"));
-        lines.extend(held.into_iter().chain(brake).map(|remark| format!("{}: {remark}", policy.policy)));
+        lines.extend(held.into_iter().chain(brake).map(|remark| format!("{}: {}", policy.policy, in_a_line(&remark))));
     }
     lines.push(format!("boundary {}; nothing was written", status.boundary));
     lines.join("\n")

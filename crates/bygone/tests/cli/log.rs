@@ -16,16 +16,21 @@ const TOKEN: &str = "hunter2-token";
 const SHA256: &str = "f9d9f399d40c3f76914bb6d4b5d614f54cca87d3d5df005ff8ef820fd81584b8";
 
 /// A daemon whose log goes to a file: it may say more than a pipe holds.
-struct Talkative<'a> {
+pub(crate) struct Talkative<'a> {
     world: &'a World,
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl<'a> Talkative<'a> {
     fn start(world: &'a World, level: &str, arguments: &[&str]) -> Self {
+        Self::start_with(world, level, arguments, &[])
+    }
+
+    /// With these variables besides.
+    pub(crate) fn start_with(world: &'a World, level: &str, arguments: &[&str], env: &[(&str, String)]) -> Self {
         let mut command = world.bygone(&["serve", "--state", "state"]);
-        command.args(arguments).env("BYGONE_LOG", level).stdout(Stdio::null());
+        command.args(arguments).envs(env.iter().cloned()).env("BYGONE_LOG", level).stdout(Stdio::null());
         let child = command.stderr(File::create(world.path("log")).unwrap()).spawn().unwrap();
         let mut daemon = Self { world, child, port: 0 };
         let mut wait = Wait::up_to(Duration::from_mins(1));
@@ -40,7 +45,7 @@ impl<'a> Talkative<'a> {
         daemon
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.world.path("log")).unwrap()
     }
 
@@ -49,7 +54,7 @@ impl<'a> Talkative<'a> {
     }
 
     /// Ends it, and has all that it said.
-    fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());

@@ -13,6 +13,7 @@ mod dashboards;
 mod faults;
 mod files;
 mod gates;
+mod hostile;
 mod leases;
 mod ledger;
 mod log;

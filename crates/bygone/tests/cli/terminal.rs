@@ -25,7 +25,7 @@ pub(crate) fn start(command: &mut Command) -> (Child, File) {
 }
 
 /// What a program shows on a terminal.
-fn shown(command: &mut Command) -> String {
+pub(crate) fn shown(command: &mut Command) -> String {
     let (mut child, mut terminal) = start(command);
     let (mut shown, mut part) = (Vec::new(), [0; 4096]);
     // A terminal whose last program has gone answers with an error, not with an end.
