@@ -43,7 +43,7 @@ use self::record::{Record, Seen, Who};
 use self::site::Site;
 use self::storm::Storm;
 use self::verdict::Verdict;
-use self::writers::{Looker, Writer};
+use self::writers::{Looker, Party, Writer};
 use crate::account::Account;
 use crate::failure::{Failure, with_causes};
 use crate::{Common, output, own_program, report};
@@ -87,10 +87,12 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
     let program = own_program::build()?;
     let record = Arc::new(Record::new());
     let site = Arc::new(Site::new(pace).await?);
+    // Areas and stores are made before anybody sweeps them.
+    let parties = writers::all(&site, &record, pace, options.seed).await?;
     let daemon = Daemon::start(&program, &site, &record).await?;
     let chance = Chance::new(options.seed, FAULTS);
     let mut storm = Storm::new(daemon, &site, &record, chance, pace);
-    let ended = live(&mut storm, options.seed).await?;
+    let ended = live(&mut storm, parties).await?;
     let verdicts = verdicts(&ended, pace);
     tell(&ended, &verdicts, common)?;
     if let Some(file) = &options.series {
@@ -115,12 +117,12 @@ pub(crate) async fn run(options: &Options, common: Common) -> Result<(), Failure
 }
 
 /// From the first item to the last look.
-async fn live(storm: &mut Storm, seed: u64) -> Result<Ended, Failure> {
+async fn live(storm: &mut Storm, parties: Vec<Party>) -> Result<Ended, Failure> {
     let (site, record, pace) = (Arc::clone(&storm.site), Arc::clone(&storm.record), storm.pace);
     let [calm, stop, over] = [(); 3].map(|()| CancellationToken::new());
     let interrupts = tokio::spawn(interrupted([stop.clone(), over.clone()]));
     let (mut writing, mut looking) = (Vec::new(), Vec::new());
-    for party in writers::all(&site, &record, pace, seed).await? {
+    for party in parties {
         writing.push(tokio::spawn(write_again(party.writer, party.book.part(), Arc::clone(&record), calm.clone())));
         looking.push(tokio::spawn(watch::look_again(party.book, party.looker, Arc::clone(&record), over.clone())));
     }
