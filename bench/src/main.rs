@@ -14,6 +14,7 @@ mod leases;
 mod machine;
 mod noise;
 mod output;
+mod planted;
 mod queue;
 mod report;
 mod rows;
@@ -66,6 +67,8 @@ enum Bench {
     Serve(serve::Options),
     /// The simulation of leases: whether every promise is kept, in bad weather.
     Sim(sim::Options),
+    /// Bugs, planted one after another: whether the tests that are named beside them notice.
+    Planted(planted::Options),
 }
 
 #[tokio::main]
@@ -79,6 +82,7 @@ async fn main() -> ExitCode {
         Bench::Queue(options) => queue::run(&options, common).await,
         Bench::Serve(options) => serve::run(&options, common).await,
         Bench::Sim(options) => sim::run(&options, common).await,
+        Bench::Planted(options) => planted::run(&options, common).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
