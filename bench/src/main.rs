@@ -20,6 +20,7 @@ mod mas;
 mod noise;
 mod output;
 mod own_program;
+mod planted;
 mod plot;
 mod queue;
 mod report;
@@ -88,6 +89,8 @@ enum Bench {
     Soak(soak::Options),
     /// Makes the tables and plots of docs/benchmarks.md anew, of the results that are kept beside it.
     Docs,
+    /// Bugs, planted one after another: whether the tests that are named beside them notice.
+    Planted(planted::Options),
 }
 
 #[tokio::main]
@@ -106,6 +109,7 @@ async fn main() -> ExitCode {
         Bench::Sim(options) => sim::run(&options, common).await,
         Bench::Soak(options) => soak::run(&options, common).await,
         Bench::Docs => docs::run(),
+        Bench::Planted(options) => planted::run(&options, common).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -125,4 +125,14 @@ mod tests {
         assert_eq!(of(&[Refused, Refused]), SweepOutcome::Refused);
         assert_eq!(of(&[]), SweepOutcome::Complete);
     }
+
+    #[test]
+    fn the_words_are_those_of_the_report() {
+        for outcome in Outcome::ALL {
+            assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.as_str());
+        }
+        for whole in [SweepOutcome::Complete, SweepOutcome::Partial, SweepOutcome::Failed, SweepOutcome::Refused] {
+            assert_eq!(serde_json::to_value(whole).unwrap(), whole.as_str());
+        }
+    }
 }

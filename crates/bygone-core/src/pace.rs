@@ -91,6 +91,20 @@ mod tests {
     }
 
     #[test]
+    fn a_quick_page_is_followed_by_a_larger_one_within_reason() {
+        // The aim is 22.5 ms.
+        let next = |nanos| {
+            let mut pace = Pace::new(&Budget::default(), u64::MAX);
+            pace.learn(1_000, Duration::from_nanos(nanos));
+            pace.limit()
+        };
+        assert_eq!(next(22_500_000), 1_000, "as it should be");
+        assert_eq!(next(5_625_000), 2_500, "half of the way to four times as much");
+        assert_eq!(next(2_812_500), 8_000, "eight times as quick");
+        assert_eq!(next(0), 8_000, "no leap is larger");
+    }
+
+    #[test]
     fn the_limits_hold() {
         let budget = Budget { page_items_max: 7, ..Budget::default() };
         let mut pace = Pace::new(&budget, u64::MAX);

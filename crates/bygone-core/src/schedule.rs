@@ -210,8 +210,32 @@ mod tests {
             let error = Schedule::cron(pattern, TimeZone::UTC).unwrap_err().to_string();
             assert!(!error.is_empty() && !error.contains("Cron"), "{pattern}: {error}");
         }
-        assert!(Schedule::every(Duration::ZERO).is_err());
-        assert!(Schedule::every(Duration::MAX).is_err());
+    }
+
+    #[test]
+    fn an_interval_is_from_a_millisecond_to_a_thousand_years() {
+        let (least, most) = (Duration::from_millis(1), Duration::from_hours(24) * 366 * 1_000);
+        let moment = Duration::from_nanos(1);
+        for good in [least, most] {
+            assert!(Schedule::every(good).is_ok(), "{good:?}");
+        }
+        for bad in [Duration::ZERO, least.saturating_sub(moment), most + moment, Duration::MAX] {
+            assert!(Schedule::every(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// Two daemons of different versions over one database find the same time.
+    #[test]
+    fn a_policy_keeps_its_place_from_version_to_version() {
+        let daily = Schedule::every(Duration::from_hours(24)).unwrap();
+        let next = |schedule: &Schedule, policy| schedule.next_after(at("2026-11-18T00:00:00Z"), policy).unwrap();
+        let places = ["expired-tokens", "finished-sessions", ""].map(|policy| next(&daily, policy).to_string());
+        let expected =
+            ["2026-11-18T17:17:59.038252761Z", "2026-11-18T22:36:37.575583761Z", "2026-11-18T22:57:50.739341123Z"];
+        assert_eq!(places, expected);
+        let nightly = Schedule::cron("0 3 * * *", TimeZone::UTC).unwrap().with_jitter(Duration::from_hours(1));
+        let places = ["expired-tokens", "finished-sessions"].map(|policy| next(&nightly, policy).to_string());
+        assert_eq!(places, ["2026-11-18T03:37:11.806354121Z", "2026-11-18T03:44:54.305711011Z"]);
     }
 
     /// 2026-03-29: at 02:00 it is 03:00.

@@ -74,3 +74,51 @@ impl Tally {
         self.examined == self.removed + self.cleared + self.kept_back.total()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tally in which every count is another one.
+    fn of_all_kinds() -> Tally {
+        Tally {
+            examined: 2 + 3 + 5 + 7 + 11 + 13,
+            removed: 2,
+            cleared: 3,
+            kept_back: KeptBack { referenced: 5, locked: 7, unreadable: 11, conflict: 13 },
+            children: BTreeMap::from([("tokens".to_owned(), 17)]),
+            bytes: Some(19),
+        }
+    }
+
+    #[test]
+    fn tallies_are_added_count_by_count() {
+        let mut sum = of_all_kinds();
+        sum.add(&of_all_kinds());
+        let twice = Tally {
+            examined: 82,
+            removed: 4,
+            cleared: 6,
+            kept_back: KeptBack { referenced: 10, locked: 14, unreadable: 22, conflict: 26 },
+            children: BTreeMap::from([("tokens".to_owned(), 34)]),
+            bytes: Some(38),
+        };
+        assert_eq!(sum, twice);
+        let mut unknown = Tally::default();
+        unknown.add(&Tally::default());
+        assert_eq!(unknown.bytes, None, "what nobody knows is not zero");
+        unknown.add(&of_all_kinds());
+        assert_eq!(unknown, of_all_kinds());
+    }
+
+    #[test]
+    fn what_was_examined_is_all_that_became_of_it() {
+        let tally = of_all_kinds();
+        assert_eq!((tally.done(), tally.kept_back.total()), (5, 36));
+        assert!(tally.adds_up() && Tally::default().adds_up() && Tally::removed(7).adds_up());
+        assert_eq!((Tally::removed(7).examined, Tally::removed(7).removed), (7, 7));
+        for examined in [tally.examined - 1, tally.examined + 1] {
+            assert!(!Tally { examined, ..tally.clone() }.adds_up());
+        }
+    }
+}

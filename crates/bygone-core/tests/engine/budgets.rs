@@ -27,6 +27,12 @@ async fn requests_are_never_overrun() {
 }
 
 #[tokio::test]
+async fn requests_are_used_to_the_last() {
+    let report = endless().run(Budget { requests: Some(6), ..Budget::default() }).await;
+    assert_eq!((report.outcome, report.requests, report.pages), (Outcome::BudgetRequests, 6, 3), "two for each page");
+}
+
+#[tokio::test]
 async fn time_ends_a_run_between_pages() {
     let report = endless().run(Budget { run_time: Some(Duration::from_millis(100)), ..Budget::default() }).await;
     assert_eq!((report.outcome, report.pages), (Outcome::BudgetRuntime, 4), "four pages of 25 ms");

@@ -45,3 +45,11 @@ async fn a_plan_allows_what_it_counted_and_no_more() {
     let report = target.run_with(Budget::default(), Consent::Plan { items: 1_010 }).await;
     assert_eq!((report.outcome, report.tally.removed), (Outcome::BudgetItems, 1_010));
 }
+
+#[tokio::test]
+async fn a_plan_allows_nothing_where_the_count_is_unknown() {
+    let target = bygone(None);
+    let report = target.run_with(Budget::default(), Consent::Plan { items: u64::MAX }).await;
+    assert_eq!((report.outcome, report.error_kind), (Outcome::Refused, Some(ErrorKind::Brake)), "{report:?}");
+    assert!(target.asked().is_empty(), "no page was asked for");
+}

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use bygone_core::{Budget, CAREFUL_ITEMS_MAX, Care, ErrorKind, Outcome};
+use bygone_core::{Budget, CAREFUL_ITEMS_MAX, Care, ErrorKind, Hindrance, Outcome};
 
+use crate::gates::Closing;
 use crate::scripted::{Scripted, Step};
 
 #[tokio::test]
@@ -78,6 +79,15 @@ async fn a_lost_connection_is_tried_once_more_and_then_given_up() {
 }
 
 #[tokio::test]
+async fn each_page_begins_where_the_one_before_it_ended() {
+    let failed = Step::Fails(ErrorKind::Transient);
+    let target = Scripted::new([Step::Removes(2), Step::Removes(2), failed, Step::Removes(2), Step::Ends(1)]);
+    assert_eq!(target.run(Budget::default()).await.outcome, Outcome::Complete);
+    let behind = |page: &str| Some(page.to_owned());
+    assert_eq!(target.begins(), [None, behind("1"), behind("2"), behind("2"), behind("4")], "the third of them failed");
+}
+
+#[tokio::test]
 async fn a_cursor_that_stands_still_ends_the_policy() {
     let target = Scripted::new([Step::StandsStill, Step::StandsStill, Step::StandsStill]);
     let report = target.run(Budget::default()).await;
@@ -87,8 +97,7 @@ async fn a_cursor_that_stands_still_ends_the_policy() {
 
 #[tokio::test]
 async fn what_is_not_settled_is_not_claimed() {
-    let mut target = Scripted::new([Step::Ends(4)]);
-    target.settles = Err(ErrorKind::Failed);
+    let target = Scripted::new([Step::Ends(4)]).unsettled([ErrorKind::Failed]);
     let report = target.run(Budget::default()).await;
     assert_eq!(report.outcome, Outcome::Failed);
     assert_eq!(report.error.as_deref(), Some("not settled"));
@@ -120,9 +129,50 @@ async fn a_connection_that_is_lost_between_two_pages_is_made_again() {
 }
 
 #[tokio::test]
+async fn what_was_committed_on_a_lost_connection_is_settled_on_the_next() {
+    let outcome = async |lost: usize| {
+        let target = Scripted::new([Step::Ends(4)]).unsettled(vec![ErrorKind::Lost; lost]);
+        target.run(Budget::default()).await.outcome
+    };
+    assert_eq!((outcome(1).await, outcome(2).await), (Outcome::Complete, Outcome::Failed));
+}
+
+#[tokio::test]
+async fn without_a_page_there_is_nothing_to_settle() {
+    let target = Scripted::new([Step::Ends(4)]).unsettled([ErrorKind::Failed]);
+    // Open for the survey, and for what would go as a whole.
+    let report = target.run_through(Budget::default(), vec![Closing::after(2, Hindrance::Lag)]).await;
+    assert_eq!((report.outcome, report.pages, report.error), (Outcome::Lag, 0, None));
+}
+
+#[tokio::test]
+async fn each_fault_that_passes_has_its_own_second_try() {
+    let fault = || Step::Fails(ErrorKind::Transient);
+    let target = Scripted::new([fault(), Step::Removes(1), fault(), Step::Ends(1)]);
+    assert_eq!(target.run(Budget::default()).await.outcome, Outcome::Complete);
+    assert!(target.asked().iter().all(|(_, care)| *care == Care::Swift), "{:?}", target.asked());
+}
+
+#[tokio::test]
+async fn a_page_that_examines_nothing_may_go_on() {
+    let target = Scripted::new([Step::Removes(0), Step::Removes(0), Step::Ends(1)]);
+    let report = target.run(Budget::default()).await;
+    assert_eq!((report.outcome, report.pages, report.tally.removed), (Outcome::Complete, 3, 1));
+}
+
+#[tokio::test]
 async fn what_is_refused_later_than_the_first_page_is_a_failure() {
     let target = Scripted::new([Step::Fails(ErrorKind::Denied)]);
     assert_eq!(target.run(Budget::default()).await.outcome, Outcome::Refused);
     let target = Scripted::new([Step::Removes(1), Step::Fails(ErrorKind::Unfit)]);
     assert_eq!(target.run(Budget::default()).await.outcome, Outcome::Failed);
+}
+
+#[tokio::test]
+async fn a_failed_page_costs_a_request_and_gives_back_what_was_set_aside() {
+    let failed = Step::Fails(ErrorKind::Transient);
+    let target = Scripted::new([Step::Removes(4), failed.clone(), failed, Step::RemovesAll, Step::RemovesAll]);
+    let report = target.run(Budget { items: Some(10), ..Budget::default() }).await;
+    assert_eq!((report.outcome, report.tally.removed), (Outcome::BudgetItems, 10), "{report:?}");
+    assert_eq!((report.pages, report.requests), (3, 3 * 2 + 2), "two for each page, one for each that failed");
 }

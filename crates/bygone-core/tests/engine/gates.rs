@@ -12,13 +12,13 @@ use crate::scripted::{Scripted, Step};
 
 /// Open so many times, and then closed.
 #[derive(Debug)]
-struct Closing {
+pub(crate) struct Closing {
     left: AtomicU64,
     by: Hindrance,
 }
 
 impl Closing {
-    fn after(times: u64, by: Hindrance) -> Arc<Self> {
+    pub(crate) fn after(times: u64, by: Hindrance) -> Arc<Self> {
         Arc::new(Self { left: AtomicU64::new(times), by })
     }
 }
@@ -37,7 +37,8 @@ fn endless() -> Scripted {
 
 #[tokio::test]
 async fn a_gate_that_is_closed_lets_nothing_begin() {
-    let target = endless();
+    let mut target = endless();
+    target.survey.requests = 1;
     let report = target.run_through(Budget::default(), vec![Closing::after(0, Hindrance::Held)]).await;
     assert_eq!((report.outcome, report.pages, report.requests), (Outcome::Held, 0, 0), "no survey, either");
     assert_eq!(report.stopped_by.as_deref(), Some("closed by Held"));

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod accounts;
+mod again;
 mod budgets;
 mod consent;
 mod duty;
@@ -11,4 +13,5 @@ mod gates;
 mod policies;
 mod purity;
 mod scripted;
+mod wholes;
 mod workers;

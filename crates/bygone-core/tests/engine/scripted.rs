@@ -21,6 +21,8 @@ pub(crate) enum Step {
     RemovesAll,
     /// It removes so many items and is the last.
     Ends(u64),
+    /// It keeps so many items back, as referenced, and is the last.
+    KeepsBack(u64),
     /// It fails.
     Fails(ErrorKind),
     /// It removes nothing and stands still.
@@ -32,16 +34,22 @@ pub(crate) type Asked = (u64, Care);
 
 #[derive(Clone)]
 pub(crate) struct Scripted {
+    pub(crate) name: &'static str,
     steps: Arc<Mutex<VecDeque<Step>>>,
     pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
+    /// Where each page was to begin.
+    begins: Arc<Mutex<Vec<Option<Cursor>>>>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) page_time: Duration,
     pub(crate) tidy_time: Duration,
     pub(crate) survey: Survey,
-    pub(crate) settles: Result<(), ErrorKind>,
     /// How often the connection is lost in a survey, and between two pages.
     pub(crate) lost_in_survey: Arc<AtomicU32>,
     pub(crate) lost_between: Arc<AtomicU32>,
+    /// What becomes of the next attempts to settle; afterwards they succeed.
+    unsettled: Arc<Mutex<VecDeque<ErrorKind>>>,
+    /// Parts that can go as a whole, by their items.
+    wholes: Arc<Mutex<VecDeque<u64>>>,
     pages: u64,
 }
 
@@ -52,17 +60,30 @@ pub(crate) fn boundary() -> Boundary {
 impl Scripted {
     pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         Self {
+            name: "scripted",
             steps: Arc::new(Mutex::new(steps.into_iter().collect())),
             asked: Arc::default(),
+            begins: Arc::default(),
             clock: Arc::new(ManualClock::at(boundary().instant())),
             page_time: Duration::from_millis(25),
             tidy_time: Duration::ZERO,
             survey: Survey { bygone: Some(10), ..Survey::default() },
-            settles: Ok(()),
             lost_in_survey: Arc::default(),
             lost_between: Arc::default(),
+            unsettled: Arc::default(),
+            wholes: Arc::default(),
             pages: 0,
         }
+    }
+
+    /// Fails to settle so many times.
+    pub(crate) fn unsettled(self, kinds: impl IntoIterator<Item = ErrorKind>) -> Self {
+        Self { unsettled: Arc::new(Mutex::new(kinds.into_iter().collect())), ..self }
+    }
+
+    /// With parts of so many items that can go as a whole.
+    pub(crate) fn with_wholes(self, items: impl IntoIterator<Item = u64>) -> Self {
+        Self { wholes: Arc::new(Mutex::new(items.into_iter().collect())), ..self }
     }
 
     /// Runs it alone, under a released brake.
@@ -84,7 +105,7 @@ impl Scripted {
         self.sweep(self.job(budget).with_consent(Consent::Released).beside(neighbours)).await
     }
 
-    fn job(&self, budget: Budget) -> Job {
+    pub(crate) fn job(&self, budget: Budget) -> Job {
         Job::new(Box::new(self.clone()), budget)
     }
 
@@ -96,6 +117,11 @@ impl Scripted {
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
+
+    /// Where each page was to begin: behind a page by its number, or at the very beginning.
+    pub(crate) fn begins(&self) -> Vec<Option<String>> {
+        self.begins.lock().unwrap().iter().map(|begin| begin.as_ref().map(|at| at.as_str().to_owned())).collect()
+    }
 }
 
 fn loses(times: &AtomicU32) -> Result<(), TargetError> {
@@ -106,7 +132,7 @@ fn loses(times: &AtomicU32) -> Result<(), TargetError> {
 #[async_trait]
 impl Target for Scripted {
     fn policy(&self) -> &'static str {
-        "scripted"
+        self.name
     }
 
     fn source(&self) -> &'static str {
@@ -122,8 +148,17 @@ impl Target for Scripted {
         Ok(items <= 10_000)
     }
 
+    async fn whole(&mut self, _: Boundary, items_max: u64) -> Result<Option<Page>, TargetError> {
+        let mut wholes = self.wholes.lock().unwrap();
+        let fits = wholes.front().is_some_and(|items| *items <= items_max);
+        let items = if fits { wholes.pop_front() } else { None };
+        self.clock.advance(if fits { self.page_time } else { Duration::ZERO });
+        Ok(items.map(|items| Page { tally: Tally::removed(items), requests: 3, next: None }))
+    }
+
     async fn page(&mut self, request: PageRequest<'_>) -> Result<Page, TargetError> {
         self.asked.lock().unwrap().push((request.limit, request.care));
+        self.begins.lock().unwrap().push(request.cursor.cloned());
         self.clock.advance(self.page_time);
         self.pages += 1;
         let step = self.steps.lock().unwrap().pop_front().unwrap_or(Step::Ends(0));
@@ -133,8 +168,13 @@ impl Target for Scripted {
             Step::Removes(items) => (items, Some(Cursor::new(self.pages.to_string()))),
             Step::RemovesAll => (request.limit, Some(Cursor::new(self.pages.to_string()))),
             Step::Ends(items) => (items, None),
+            Step::KeepsBack(_) => (0, None),
         };
         let mut tally = Tally::removed(items);
+        if let Step::KeepsBack(items) = step {
+            tally.examined = items;
+            tally.kept_back.referenced = items;
+        }
         if request.care == Care::KeepBack {
             tally = Tally { examined: 1, ..Tally::default() };
             tally.kept_back.conflict = 1;
@@ -148,7 +188,10 @@ impl Target for Scripted {
     }
 
     async fn settle(&mut self) -> Result<(), TargetError> {
-        self.settles.map_err(|kind| TargetError::new(kind, "not settled"))
+        match self.unsettled.lock().unwrap().pop_front() {
+            Some(kind) => Err(TargetError::new(kind, "not settled")),
+            None => Ok(()),
+        }
     }
 
     async fn lag(&mut self, _: Boundary) -> Result<Option<SignedDuration>, TargetError> {
