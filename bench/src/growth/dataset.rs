@@ -162,10 +162,11 @@ impl Dataset {
         Err(format!("{rows} rows are left, {due} of them due, where {} live", self.live * self.tables).into())
     }
 
-    /// The due have keys behind the living.
+    /// The due have keys behind the living, whose time is far off: of text, which may be in any zone, what comes within two days
+    /// has to be looked at.
     fn postgres_rows(&self, table: u64, count: u64, is_live: bool) -> String {
         let (first, expires) = if is_live {
-            (1, "now() + interval '1 day' + n * interval '1 millisecond'")
+            (1, "now() + interval '30 days' + n * interval '1 millisecond'")
         } else {
             (self.live + 1, "now() - interval '1 day' + (n % 80000) * interval '1 second'")
         };
@@ -177,7 +178,7 @@ impl Dataset {
 
     fn sqlite_rows(&self, table: u64, count: u64, is_live: bool) -> String {
         let (first, expires) = if is_live {
-            (1, "datetime('now', '+1 day', (n / 1000) || ' seconds')")
+            (1, "datetime('now', '+30 days', (n / 1000) || ' seconds')")
         } else {
             (self.live + 1, "datetime('now', '-1 day', (n % 80000) || ' seconds')")
         };
