@@ -14,6 +14,10 @@ use crate::{
     SweepOutcome, Tally, Target, TargetError,
 };
 
+/// The most runs of one policy in a sweep. Policies that free each other's items for ever are a mistake that not every
+/// order of theirs shows; those that need more find the rest in the next sweep.
+const RUNS_MAX: usize = 1_000;
+
 /// What allows a policy to remove as much as its survey counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Consent {
@@ -237,6 +241,12 @@ impl Sweep {
             Err(error) => record_error(report, error),
         }
         lane.ran = number;
+        lane.runs += 1;
+        if lane.runs == RUNS_MAX {
+            report.warnings.push(format!(
+                "it ran {RUNS_MAX} times, the most in one sweep: what others free after that is left to the next"
+            ));
+        }
         if report.tally.done() > before {
             lane.freed = number;
         }
@@ -261,13 +271,15 @@ struct Lane {
     /// Its last run, and the last that did something: numbers over all runs of the sweep.
     ran: usize,
     freed: usize,
+    /// How many runs it had.
+    runs: usize,
 }
 
 impl Lane {
     fn new(job: Job) -> Self {
         let mut report = empty_report(job.policy.clone(), job.source.clone());
         report.warnings.clone_from(&job.warnings);
-        Self { job, report, spent: Duration::ZERO, ran: 0, freed: 0 }
+        Self { job, report, spent: Duration::ZERO, ran: 0, freed: 0, runs: 0 }
     }
 
     /// Whether others, or itself, have done something since it last looked that may have freed items of it.
@@ -278,7 +290,7 @@ impl Lane {
             let concerns = |policies: &[String]| policies.contains(&self.job.policy);
             lane.freed >= self.ran && (concerns(frees) || (stuck && concerns(unblocks)))
         };
-        self.report.outcome == Outcome::Complete && lanes.iter().any(frees_it)
+        self.report.outcome == Outcome::Complete && self.runs < RUNS_MAX && lanes.iter().any(frees_it)
     }
 }
 

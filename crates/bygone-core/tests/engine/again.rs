@@ -87,3 +87,19 @@ async fn a_plan_is_for_all_runs() {
     assert_eq!((parents.tally.removed, parent.asked().len()), (3, 1), "four more are more than the one that is left");
     assert_eq!(parent.clock.now(), boundary().instant() + Duration::from_millis(2 * 25));
 }
+
+/// Two that free each other's items for ever, whatever they are: each of their runs does something.
+#[tokio::test]
+async fn a_circle_of_policies_comes_to_an_end_and_says_so() {
+    let endless = || std::iter::repeat_n(Step::Ends(1), 5_000);
+    let (parent, child) = family(endless(), endless());
+    let frees = |whom: &str, other: &Scripted| {
+        other.job(Budget::default()).with_consent(Consent::Released).that_frees(vec![whom.to_owned()])
+    };
+    let report = sweep(&parent.clock, vec![frees("child", &parent), frees("parent", &child)]).await;
+    assert_eq!((parent.asked().len(), child.asked().len()), (1_000, 1_000));
+    for policy in &report.policies {
+        assert_eq!((policy.outcome, policy.tally.removed), (Outcome::Complete, 1_000), "{policy:?}");
+        assert!(policy.warnings.iter().any(|warning| warning.starts_with("it ran 1000 times")), "{policy:?}");
+    }
+}

@@ -25,10 +25,10 @@ impl Secrets {
         let mut all = Vec::new();
         for (of, secret) in secrets {
             assert!(secret.len() >= 7, "{of} can be looked for");
-            let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let hex: Vec<String> = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
             all.extend([
                 (*of, secret.as_bytes().to_vec()),
-                (*of, hex.into_bytes()),
+                (*of, hex.concat().into_bytes()),
                 (*of, base64(secret).into_bytes()),
             ]);
         }
