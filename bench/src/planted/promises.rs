@@ -39,7 +39,8 @@ fn names(sources: impl IntoIterator<Item = PathBuf>) -> BTreeSet<String> {
         names.extend(parts.map(|part| part.trim_end_matches(".rs").to_owned()));
         let text = fs::read_to_string(&path).unwrap();
         let made = text.lines().filter_map(|line| line.trim_start().split_once(": "));
-        let of_engine = |of: &str| ["Sqlite,", "Postgres,", "MySql,"].iter().any(|engine| of.starts_with(engine));
+        let of_engine =
+            |of: &str| ["Sqlite,", "Postgres,", "MySql,", "MariaDb,"].iter().any(|engine| of.starts_with(engine));
         names.extend(made.filter(|(_, of)| of_engine(of)).map(|(name, _)| name.to_owned()));
         let mut before = "";
         for word in text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_')) {
