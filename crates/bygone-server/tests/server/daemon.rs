@@ -139,6 +139,24 @@ async fn what_cannot_be_swept_is_told_at_once() {
     assert_eq!(running.end().await, []);
 }
 
+/// A lock that lets both in: being the only sweeper is an economy, and nothing else.
+#[tokio::test]
+async fn two_daemons_that_both_have_the_turn_remove_each_item_once() {
+    let p = shelf(60);
+    let sides = || Running::over(Arc::new(Shelves::new(&[("a-p", &p, Some(often()))]).slowly()));
+    let (one, other) = (sides().await, sides().await);
+    let mut watchers = [one.daemon.watch(), other.daemon.watch()];
+    for watcher in &mut watchers {
+        happens(watcher, |what| matches!(what, What::Page { .. })).await;
+    }
+    is_empty(&p).await;
+    let history = [one.end().await, other.end().await];
+    let removed = history.each_ref().map(|history| history.iter().map(|past| past.removed).sum::<u64>());
+    assert_eq!(removed.iter().sum::<u64>(), 60, "{history:?}");
+    assert!(removed.iter().all(|removed| *removed > 0), "both were at it: {removed:?}");
+    assert_eq!(p.keys(), ["alive"]);
+}
+
 #[tokio::test]
 async fn a_turn_that_is_lost_stops_the_run_before_its_next_page() {
     let p = shelf(1_000);
