@@ -144,7 +144,8 @@ async fn anywhere(engine: Engine) {
         line.check(due, cuts, report.as_ref()).await;
     }
     eprintln!("{to_server} and {to_client} bytes, {} cuts; {begun} of {ROUNDS} sweeps got to pages", line.wire.cuts());
-    assert!(line.wire.cuts() >= ROUNDS as usize && begun > ROUNDS / 10);
+    // By chance some come behind the end, or never because there was no way to begin.
+    assert!(line.wire.cuts() >= ROUNDS as usize / 2 && begun > ROUNDS / 10);
 }
 
 /// Bytes that go this way for a page, as the fourth of a sweep takes them.
