@@ -36,7 +36,7 @@ pub(crate) struct Options {
     runs: Option<usize>,
     /// A polite pace to try, `MILLISECONDS/PERCENT`: the time of a page, and the share of the time that pages may take. Several
     /// are compared with each other
-    #[arg(long, value_name = "PACE", value_parser = pace, default_value = "10/20")]
+    #[arg(long, value_name = "PACE", value_parser = pace, default_value = "4/20")]
     pace: Vec<Pace>,
 }
 

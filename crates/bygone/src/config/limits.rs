@@ -34,7 +34,7 @@ impl Pace {
     const fn page_time(self) -> SignedDuration {
         match self {
             Self::Full => SignedDuration::from_millis(50),
-            Self::Polite => SignedDuration::from_millis(10),
+            Self::Polite => SignedDuration::from_millis(4),
         }
     }
 

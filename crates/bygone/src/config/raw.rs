@@ -155,7 +155,7 @@ pub(super) struct RawBudget {
     #[schemars(extend("enum" = ["full", "polite"]))]
     pub(super) pace: Option<Text>,
     /// The time that a page should take; its size follows. Default: "50ms", and
-    /// "10ms" where the pace is "polite".
+    /// "4ms" where the pace is "polite".
     pub(super) page_time: Option<Located<SignedDuration>>,
     /// The most items that a run examines.
     #[schemars(range(min = 1))]

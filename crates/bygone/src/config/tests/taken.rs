@@ -134,7 +134,7 @@ fn a_polite_pace_is_small_pages_and_rests_unless_numbers_say_otherwise() {
         let budget = policy(lines).budget;
         (budget.page_time, budget.duty)
     };
-    let (quick, fifth) = (SignedDuration::from_millis(10), Duty::of(0.2).unwrap());
+    let (quick, fifth) = (SignedDuration::from_millis(4), Duty::of(0.2).unwrap());
     assert_eq!(paces("budget = { pace = \"polite\" }"), (quick, fifth));
     assert_eq!(paces("budget = { pace = \"full\" }"), (SignedDuration::from_millis(50), Duty::FULL));
     assert_eq!(paces("budget = { pace = \"polite\", duty = 0.5 }"), (quick, Duty::of(0.5).unwrap()));
